@@ -2,22 +2,18 @@
 
 import time
 from collections import Counter
-from types import SimpleNamespace
 
 import pytest
 
 from tests.end_to_end.test_cookies import check, lines_of
 from tests.support.commands import command
-from tests.support.crawling import POLITE, SETTINGS, Crawl
+from tests.support.crawling import POLITE, Crawl
 from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
-from tests.tools.segments.crawls import urls_of, values
+from tests.tools.segments.crawls import urls_of
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.segments import FOLDER
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.robots_kinds import is_robots
-from webcrawl.tools.segments.builder import Builder
-from webcrawl.tools.segments.segment_run import Run
 from webcrawl.tools.verify.verify_crawl import verify
 
 SIZE = (2000, 3000)
@@ -41,7 +37,7 @@ KINDS = [
 
 
 class Offline:
-    """A run of segments whose crawls are forked, as those of a user's are started."""
+    """Crawls the seeds, then one segment after the other, until nothing is new."""
 
     def __init__(self, server, folder, seeds=(), most=10_000, **settings):
         self.server, self.folder, self.most = server, folder, most
@@ -51,13 +47,11 @@ class Offline:
         self.arguments = {name: settings.pop(name) for name in ("scope",) if name in settings}
         # between two segments a host is not asked, which must not make it be given up
         self.settings = {"DNS_NAMESERVERS": server.nameserver, "HOST_PATIENCE": 60, **settings}
-        self.jobdir, self.segments, self.said = folder / "job", [], []
+        self.jobdir, self.segments, self.current = folder / "job", [], self.seeds
         self.kill_after, self.killed = 0, set()  # so many requests: then the crawl of each segment is killed, once
 
-    def crawl(self, segment, *, wait):
-        self.segments.append(urls_of(segment))
-        given = self.settings if wait else {**self.settings, "OUTAGE_END_WAIT": 0}
-        crawl = Crawl(self.jobdir, {**self.arguments, "seeds": segment, "follow": 0}, given)
+    def crawl(self, segment):
+        crawl = Crawl(self.jobdir, {**self.arguments, "seeds": segment, "follow": 0}, self.settings)
         if not self.kill_after or segment in self.killed:
             return crawl.run()
         self.killed.add(segment)
@@ -68,12 +62,21 @@ class Offline:
         return running.wait()
 
     def run(self):
-        made = {**values(), "URL_SCOPE": self.arguments.get("scope", "any"), "URL_MAX_DEPTH": 60}
-        return Run(self.jobdir, made, str(self.seeds), self.most, 1000, self, self.said.append).run()
+        """Return the exit status of the last crawl. A second call resumes the segment whose crawl was killed."""
+        while True:
+            if status := self.crawl(self.current):
+                return status
+            segment = self.folder / f"segment-{len(self.segments)}.csv"
+            made = command("scrapy", "segments", "build", self.jobdir, "--urls", self.most, "-o", segment)
+            assert (made.returncode, made.stderr) == (0, "")
+            if not (urls := urls_of(segment)):
+                return 0
+            self.segments.append(urls)
+            self.current = segment
 
     def times(self):
         """In how many segments each URL is."""
-        return Counter(url for path in (self.jobdir / "segments").glob("segment-*.csv") for url in urls_of(path))
+        return Counter(url for segment in self.segments for url in segment)
 
 
 def online(server, folder, seeds=(), **settings):
@@ -114,7 +117,6 @@ def test_the_same_pages_as_online(simweb, tmp_path):
     assert [*overlaps(hits, by_host), *gaps(hits, mercator(world, **POLITE), by_host), *robots_first(hits)] == []
     assert max(offline.times().values()) == 1
     assert len(offline.segments) > 2
-    assert offline.said[-1].endswith("nothing is new")
     assert [*verify(offline.jobdir, Counter()), *verify(offline.jobdir / "segments", Counter())] == []
 
 
@@ -200,10 +202,10 @@ def test_a_segment_and_nothing_else(simweb, tmp_path):
 
 @pytest.mark.parametrize(
     ("outputs", "scope"),
-    [*in_campaign(("warc cdxj", "any"), ("warc cdxj", "seeds"), ("links tables warc", "any")), ("tables", "host")],
+    [*in_campaign(("links tables warc", "any"), ("tables", "seeds")), ("tables", "host")],
 )
 def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
-    """From its archive, or its tables, come the links that it had not fetched when it was stopped."""
+    """The links that it had not fetched when it was stopped come from its tables."""
     server = simweb(5, 60, mix=even(["redirect_301", "duplicate"]), size=SIZE)
     seeds = [*server.world.seeds()][: 5 if scope == "any" else 2]
     (tmp_path / "seeds.txt").write_text("\n".join(seeds))
@@ -211,9 +213,8 @@ def test_of_a_crawl_that_followed_links(simweb, tmp_path, outputs, scope):
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt", "scope": scope}, settings)
     assert crawl.run() == 0
     before = pages(asked(server))
-    tables = ["--tables"] if "links" in outputs else []
 
-    done = command("scrapy", "segments", "build", crawl.jobdir, *tables, "-o", tmp_path / "segment.csv")
+    done = command("scrapy", "segments", "build", crawl.jobdir, "-o", tmp_path / "segment.csv")
     assert (done.returncode, done.stderr) == (0, "")
 
     crawl.settings.pop("CLOSESPIDER_PAGECOUNT")
@@ -238,33 +239,6 @@ def test_another_follow_is_refused(simweb, tmp_path):
 
 
 @pytest.mark.campaign
-def test_the_command_crawls_all_and_says_so_by_segment(simweb, tmp_path):
-    """`scrapy segments run` crawls all, says so in a line per segment, and finds nothing to do the next time."""
-    server = simweb(2, 4, size=SIZE)
-    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    given = {**SETTINGS, "DNS_NAMESERVERS": server.nameserver}
-    words = [f"-s{name}={value}" for name, value in given.items()]
-    words = ["segments", "run", tmp_path / "job", "-a", f"seeds={tmp_path / 'seeds.txt'}", *words]
-
-    done = command("scrapy", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("segment 1: 2 URLs of 2 hosts, 0 left for later; ")
-    assert lines[-1].endswith("nothing is new")
-    assert [*truth(server.world, server.world.seeds()).complaints(asked(server))] == []
-
-    assert command("scrapy", *words).stdout.splitlines() == lines[-1:]
-    with Builder(tmp_path / "job" / FOLDER, values()) as builder:  # as killed behind the end of the last crawl
-        builder._given -= 1
-        builder.checkpoint()
-
-    done = command("scrapy", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0].endswith(f"resumed; 0 pages fetched, {lines[-1].split()[3]} in all")
-    assert asked(server) == []
-
-
-@pytest.mark.campaign
 def test_cookies_of_redirects(tmp_path):
     """A site that sends to a check and back: the cookie that it sets travels with the segment."""
     with sites(check) as served:
@@ -276,14 +250,14 @@ def test_cookies_of_redirects(tmp_path):
             if way == "online":
                 assert crawl.run() == 0
                 continue
-            seeds = str(crawl.arguments["seeds"])
-
-            def one(segment, *, wait, crawl=crawl):
-                del wait
-                crawl.arguments.update(seeds=segment, follow=0)
-                return crawl.run()
-
-            assert Run(crawl.jobdir, values(), seeds, 100, 10, SimpleNamespace(crawl=one), print).run() == 0
+            crawl.arguments["follow"] = 0
+            segment = tmp_path / "segment.csv"
+            while True:
+                assert crawl.run() == 0
+                assert command("scrapy", "segments", "build", crawl.jobdir, "-o", segment).returncode == 0
+                if not urls_of(segment):
+                    break
+                crawl.arguments["seeds"] = segment
 
     online, offline = (sorted(lines_of(crawl)) for crawl in logged.values())
     assert offline == online

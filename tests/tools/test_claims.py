@@ -132,7 +132,6 @@ from webcrawl.tools.report.log_summary import Log, SeedRow, SeedTable
 from webcrawl.tools.report.report_source import Source, State, Waiting, Walled
 from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
-from webcrawl.tools.segments import left_links, segment_run
 from webcrawl.tools.segments.segment import Cut
 from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_run, hive_status, servers
 from webcrawl.tools.wacz import earlier_records, packable_archives
@@ -406,27 +405,6 @@ def packable(state):
             return str(error)
 
 
-def segments_run(state):
-    """What is said of a run whose builder makes segments of so many `urls`, and whose crawls end as the rest says."""
-    said, cuts = [], [Cut(urls=urls, hosts=urls, left=1) for urls in state["urls"]]
-    builder = MagicMock(waiting=state.get("waiting"), number=state.get("number", 1), make=MagicMock(side_effect=cuts))
-    builder.__enter__.return_value = builder
-    figures = {"reason": state.get("reason", "finished"), "pages": 7}
-    stamp = count().__next__ if state.get("tells", True) else int
-    crawls = MagicMock(**{"crawl.return_value": state.get("status", 0), "is_complete.return_value": False})
-    run = segment_run.Run(JOB, {}, "seeds", 10, 10, crawls, said.append)
-    with (
-        patch.object(segment_run.Run, "_builder", lambda _: builder),
-        patch.multiple(segment_run.stats_file, read=lambda _: figures, stamp=lambda _: stamp()),
-    ):
-        builder.given.side_effect = lambda: setattr(builder, "waiting", None)
-        try:
-            run.run()
-        except StoreError as error:
-            said.append(str(error))
-    return "\n".join(said)
-
-
 def drones_revisits(each):
     """What is said of the revisits of drones that have these figures."""
     return revisit_figures.in_words(revisit_figures.together(RevisitFigures(**one) for one in each))
@@ -454,19 +432,6 @@ def archived(state):
         except StoreError as error:
             log.append(str(error))
     return "\n".join(log)
-
-
-def left_archives(state):
-    """What is said of archive files that were `read` up to a byte; `later` are not finished, and `gone` is no more."""
-    with patch.object(left_links, "Originals"):
-        db = MagicMock(get=lambda _: None)
-        reader = left_links.ArchiveReader(MagicMock(), MagicMock(), db, {"DOWNLOAD_TRUNCATE": 9})
-    reader._place = lambda _: left_links.Place(state["read"], 0) if "read" in state else None
-    left = MagicMock(jobdir=JOB, archives=lambda: ((), state.get("later", 0)))
-    left.gone = lambda *_: [(JOB / "warc/a.warc.gz", 9)] if state.get("gone") else []
-    with patch.object(left_links, "Archives", lambda *_: ()), patch.object(left_links.logger, "warning") as log:
-        list(reader.read(left))
-    return "\n".join(call.args[0] % call.args[1:] for call in log.call_args_list)
 
 
 def looked_at(state):
@@ -2828,43 +2793,6 @@ CLAIMS = {
             ("{}: shorter than it was when {} bytes of it were processed", {"read": 1 << 20}, {}, archived),
         ],
     ),
-    "tools/segments/segment_run.py": (
-        segments_run,
-        [
-            ("{}: {}, {}: nothing is new", {"urls": [0]}, {"urls": [1], "reason": "shutdown"}),
-            (
-                "segment {}: 1 URL of 1 host, 1 left for later; {} fetched, {} in all",
-                {"urls": [1, 0]},
-                {"urls": [2, 0]},
-            ),
-            ("segment {}: resumed; {} fetched, 7 in all", {"urls": [0], "waiting": 1}, {"urls": [1, 0]}),
-            (
-                "{}: segment {} is not crawled to its end ({}): run it again to resume",
-                {"urls": [1], "reason": "shutdown"},
-                {"urls": [1, 0]},
-            ),
-            ("exit status {}", {"urls": [1], "status": 3}, {"urls": [1], "reason": "shutdown"}),
-            ("it ended by {}", {"urls": [1], "reason": "shutdown"}, {"urls": [1], "tells": False}),
-            ("it has not said how it ended", {"urls": [1], "tells": False}, {"urls": [1], "reason": "shutdown"}),
-            ("{}: no seed is left that may be fetched", {"urls": [0], "number": 0}, {"urls": [0], "number": 1}),
-        ],
-    ),
-    "tools/segments/left_links.py": (
-        left_archives,
-        [
-            (
-                "{}: the crawl runs, or was killed: {} unfinished archive files are left for later",
-                {"later": 2},
-                {"later": 0},
-            ),
-            (
-                "{}: taken away before all of it was read: copy it back, or its links are missing",
-                {"gone": True, "read": 8},
-                {"gone": True, "read": 9},
-            ),
-        ],
-    ),
-    "tools/segments/builder.py": (str, []),
     "record/objectstore/stored.py": (
         looked_at,
         [

@@ -5,15 +5,13 @@ import os
 from contextlib import closing
 from dataclasses import replace
 from shutil import rmtree
-from types import SimpleNamespace
-from unittest.mock import MagicMock
 
 import pytest
 
 from tests.support.commands import command
 from tests.support.faults import BreakingDisk
 from tests.support.hive_jobs import named
-from tests.tools.segments.crawls import build, builder, crawled, link, urls_of, values
+from tests.tools.segments.crawls import build, builder, crawled, link
 from webcrawl.crawl.segments import FOLDER, FOUND
 from webcrawl.frontier.seen import disk as disk_store
 from webcrawl.frontier.seen import verdicts
@@ -23,7 +21,6 @@ from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
 from webcrawl.tools.segments import pool
-from webcrawl.tools.segments.builder import Builder
 from webcrawl.tools.segments.left import left_by
 from webcrawl.tools.segments.left_links import TABLE
 
@@ -203,12 +200,12 @@ def test_a_line_that_is_no_link_is_damage(tmp_path):
 
 
 def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
-    """It followed links, and left neither archive nor tables: that is told, and counts as lost."""
+    """It followed links, and left no tables: that is told, and counts as lost."""
     crawl = crawled(tmp_path / "job", asked=[A], found=None)
     with builder(crawl) as made:
         made.read(left_by(crawl))
         assert made.lost == 1
-    assert "no archive, no tables, no logs/found.log: nobody knows its links" in caplog.text
+    assert "it has neither logs/found.log nor tables, so its links are missing" in caplog.text
 
 
 def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
@@ -218,28 +215,6 @@ def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
         made.read(left_by(crawl))
         assert made.lost == 0
     assert caplog.text == ""
-
-
-def test_a_page_that_cannot_be_read(tmp_path, caplog):
-    """An error at one page costs its links: it is told, counts as lost, and the others are read."""
-    link_of, exchange = link(A), SimpleNamespace()
-    with builder(crawled(tmp_path / "job", asked=[A])) as made:
-        reader = made._archives
-        reader._visitor = MagicMock(visit=MagicMock(side_effect=RecursionError))
-
-        assert (reader._page(link_of, exchange), made.lost) == (1, 1)
-    assert f"{A}: its links cannot be read" in caplog.text
-
-
-def test_archives_that_were_taken_away(tmp_path, caplog):
-    """A finished file that is not here and was not read counts as lost, each time until it is back."""
-    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
-    (crawl / "warc/x-00000.warc.gz").unlink()
-    with builder(crawl) as made:
-        for times in (1, 2):
-            made.read(left_by(crawl))
-            assert made.lost == times
-    assert "x-00000.warc.gz: taken away before all of it was read" in caplog.text
 
 
 def test_tables_that_were_taken_away(tmp_path, caplog):
@@ -269,18 +244,12 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
 
 
 def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
-    """By a name that is not UTF-8 nothing could be noted in the state, and an archive's name is one, too."""
+    """By a name that is not UTF-8 nothing could be noted in the state."""
     crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
 
     why = "strange characters, by which nothing can note how far it was read"
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
-
-    crawl = crawled(tmp_path / "job", asked=[A], found=None, outputs={"warc/x-00000.warc.gz": b"12345"})
-    (crawl / "warc/x-00000.warc.gz").rename(crawl / "warc" / os.fsdecode(b"\xff.warc.gz"))
-    done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
-
-    assert (done.returncode, done.stderr) == (1, f"{crawl}/warc/\\udcff.warc.gz: {why}\n")
 
 
 def test_a_drone_that_is_not_here(tmp_path, caplog):
@@ -297,17 +266,6 @@ def test_one_builder_at_a_time(tmp_path):
     crawl = crawled(tmp_path / "job", found=[[A]])
     with builder(crawl), pytest.raises(StateLocked):
         builder(crawl)
-
-
-def test_the_seeds_of_a_run_are_its_first_urls(tmp_path):
-    """As many as the limit says, and those of the next run not again."""
-    (tmp_path / "seeds.txt").write_text(f"{A}\n{B}\n{C}\n")
-    for expected in ([A, B], []):
-        with Builder(tmp_path / "s", values(), seeds=str(tmp_path / "seeds.txt"), limit=2) as made:
-            made.read_seeds()
-            found = made.make(10, 10)
-            assert (urls_of(made.path(made.number)) if found.urls else []) == expected
-            made.given()
 
 
 def test_many_are_read_in_portions(tmp_path, monkeypatch):

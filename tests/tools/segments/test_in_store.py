@@ -2,20 +2,17 @@
 
 from contextlib import closing
 
-import msgpack
-
 from tests.support.objectstore import FakePlace, StoredCrawl
 from tests.tools.segments.crawls import builder, values
 from webcrawl.crawl.last_run import keep_terms, terms_of
-from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments.left import left_by
-from webcrawl.tools.segments.left_links import PLACE
+from webcrawl.tools.segments.left_links import TABLE
 
-NAME = "warc/a.warc.gz"
+NAME = "tables/links-00000.parquet"
 
 
-def test_archives_in_a_store_are_counted_as_lost(tmp_path, caplog):
+def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
     """The links in them are missing from the segment; but for those of files that an earlier build has read."""
     with closing(StoredCrawl(tmp_path, FakePlace(), keep=False)) as crawl:
         keep_terms(crawl.db, terms_of("web", {}, values()))
@@ -28,8 +25,8 @@ def test_archives_in_a_store_are_counted_as_lost(tmp_path, caplog):
     with builder(tmp_path) as made:
         made.read(left_by(tmp_path))
         assert made.lost == 1
-        made._db.set(f"{PLACE}{tmp_path.resolve() / NAME}", msgpack.packb(Place(1 << 30, 0)))
+        made._db.set(f"{TABLE}{tmp_path.resolve() / NAME}", b"1")
         made.read(left_by(tmp_path))
 
         assert made.lost == 1
-    assert f"{NAME}: taken away before all of it was read: copy it back" in caplog.text
+    assert f"{NAME}: taken away before it was read: copy it back" in caplog.text

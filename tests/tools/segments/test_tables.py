@@ -45,7 +45,7 @@ def crawl(folder, *, clean=True, **tables):
 def ways(jobdir):
     """How the links were found that a build reads."""
     with builder(jobdir) as made:
-        made.read(left_by(jobdir), tables=True)
+        made.read(left_by(jobdir))
         found = []
         made.pool.add = lambda records: found.extend(map(unpack, records))
         made.make(1000, 10)

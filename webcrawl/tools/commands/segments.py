@@ -25,19 +25,18 @@ STORES = {"exact": "webcrawl.frontier.seen.disk.DiskSeen", "bloom": "webcrawl.fr
 
 
 class Command(ToolCommand):
-    """Exit status 0; 1 and one line if it cannot be done, or if something in the archives could not be read."""
+    """Exit status 0; 1 and one line if it cannot be done, or if tables could not be read."""
 
     says = "Crawl offline: build segments of new URLs from what crawls left"
     default_settings: ClassVar[dict[str, Any]] = {}
 
     def syntax(self) -> str:
-        return f"build JOBDIR... [options]\n       {program()} segments run DIR -a seeds=SRC [options]"
+        return "build JOBDIR... [options]"
 
     def long_desc(self) -> str:
         return (
-            "build: reads what crawls have left since the last time, and writes the next segment of new URLs, sorted by"
-            f" domain, for {program()} crawl web -a seeds=segment.csv -a follow=0.  run: builds and crawls segments in"
-            " DIR, one after the other, until nothing is new; the same command resumes it."
+            "Read what crawls have left since the last time, and write the next segment of new URLs, sorted by domain, "
+            f"for {program()} crawl web -a seeds=segment.csv -a follow=0."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -48,34 +47,18 @@ class Command(ToolCommand):
         parser.add_argument(
             "--seen", choices=[*STORES], help="the index: exact, or a Bloom filter (default: as it is, at first exact)"
         )
-        parser.add_argument("-o", metavar="FILE", help="build: the segment (default: segment.csv)")
-        parser.add_argument("--tables", action="store_true", help="build: take links from tables, where there are both")
-        parser.add_argument("--json", action="store_true", help="build: print one JSON object")
-        parser.add_argument(
-            "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="run: as for crawl"
-        )
-
-    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        super().process_options(args, opts)
-        try:
-            opts.spargs = dict(one.split("=", 1) for one in opts.spargs)
-        except ValueError as error:
-            raise usage_error("Invalid -a value, use -a NAME=VALUE") from error
+        parser.add_argument("-o", metavar="FILE", help="the segment (default: segment.csv)")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         name, *folders = args or [""]
-        if name not in ("build", "run") or not folders or not all(folders):
-            raise usage_error(f"{program()} segments build JOBDIR... | run DIR -a seeds=SRC")
+        if name != "build" or not folders or not all(folders):
+            raise usage_error(f"{program()} segments build JOBDIR...")
         opts.urls = whole("--urls", opts.urls, 1, MOST)
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
-            if name == "build":
-                self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
-            elif len(folders) > 1 or opts.o or opts.json or opts.tables:
-                raise usage_error(f"{program()} segments run DIR -a seeds=SRC: one folder, and no -o")
-            else:
-                self.exitcode = _run(self.settings, Path(folders[0]), opts)
+            self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
         except (*REASONS, CannotStart, OSError) as error:
             self.exitcode = 1
             complain(text_without_credentials(str(error)), as_json=opts.json)
@@ -90,8 +73,6 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     from webcrawl.tools.segments.left import left_by  # noqa: PLC0415
     from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
 
-    if opts.spargs:
-        raise usage_error(f"-a is for {program()} segments run; settings are -s NAME=VALUE")
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
@@ -102,7 +83,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     with Builder(jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")) as builder:
         before = builder.lost
         if builder.waiting is None:
-            builder.read(crawls, tables=opts.tables)
+            builder.read(crawls)
             if builder.untouched is not None:
                 sys.stderr.write(f"{readable(str(builder.untouched))}: {UNTOUCHED}\n")
             made = vars(builder.make(opts.urls, _needed(values)))
@@ -124,29 +105,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     else:
         say(f"{target}: segment {builder.number}, which had been made and not handed over")
     if lost:
-        what = "record or file" if lost == 1 else "records or files"
-        sys.stderr.write(f"{lost} {what} could not be read: the links are missing\n")
+        sys.stderr.write(f"{count(lost, 'crawl or table')} could not be read: the links are missing\n")
     return int(lost > 0)
-
-
-def _run(settings: Settings, folder: Path, opts: argparse.Namespace) -> int:
-    from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415 - as above
-    from webcrawl.tools.segments.segment_run import Run  # noqa: PLC0415
-    from webcrawl.tools.supervisor.segment_crawls import SegmentCrawls, check_run  # noqa: PLC0415
-
-    check_run(settings, folder, opts.spargs)
-    values = _values(settings, {})
-    if opts.spargs.get("scope"):
-        values["URL_SCOPE"] = opts.spargs["scope"]
-    limit = opts.spargs.get("limit")
-    with SegmentCrawls(settings, folder, opts.spargs, folder / FOLDER / "crawls.log") as crawls:
-        seeds, most = opts.spargs["seeds"], int(limit) if limit else None
-        try:
-            store = STORES.get(opts.seen, "")
-            return Run(folder, values, seeds, opts.urls, _needed(values), crawls, say, most, store).run()
-        except KeyboardInterrupt:  # while building: as of the last checkpoint
-            say(f"{folder}: stopped: run it again to resume")
-            return 0
 
 
 def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> dict[str, Any]:

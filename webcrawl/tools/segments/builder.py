@@ -32,16 +32,17 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
 from webcrawl.tools.segments.left import Left, crawled
-from webcrawl.tools.segments.left_links import ArchiveReader, Building, TableReader
+from webcrawl.tools.segments.left_links import Building, TableReader
 from webcrawl.tools.segments.pool import Pool
 from webcrawl.tools.segments.segment import Cut, cut
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.seeds.seed_reader import Seeds
 
 logger = logging.getLogger(__name__)
 
+AGAIN = "crawl with -a follow=0, or with OUTPUTS=tables"
 EXACT = "webcrawl.frontier.seen.disk.DiskSeen"
 META = "segments.made"
+LOST = "segments.lost"
 PLACE = "segments.place."  # before a file's path: how far it was read
 WHOSE = "segments.crawl."  # before a folder's path: which crawl that was, by a digest of its key
 OFTEN = 1 << 20  # links between two checkpoints
@@ -65,12 +66,10 @@ class Builder:
         folder: Path,
         values: Mapping[str, Any],
         first: Left | None = None,
-        seeds: str = "",
-        limit: int | None = None,
         disk: Disk | None = None,
         store: str = "",
     ) -> None:
-        """`first`: whose seeds' domains are known, if the index is new. `seeds`: where a whole run begins.
+        """`first`: whose seeds' domains are known, if the index is new.
 
         `store`: the seen store that is the index; by default an index stays what it is, and a new one is exact.
         """
@@ -85,10 +84,9 @@ class Builder:
                 db.set(LEARNED, msgpack.packb({name: one for name, one in first.learned.items() if name == "scope"}))
             terms = read_terms(db.get(TERMS) or b"{}")
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
-            lists = Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None
             self._ready = Event()
-            around = Surroundings(seeds=lists, on_ready=self._ready.set)
-            crawl, self._visitor = assemble(values, around, spider=SPIDER, kind=Building, db=db)
+            around = Surroundings(on_ready=self._ready.set)
+            crawl, _ = assemble(values, around, spider=SPIDER, kind=Building, db=db)
             assert isinstance(crawl, Building)  # noqa: S101 - as asked for
             self._crawl = crawl
             opened.callback(crawl.close)
@@ -97,8 +95,8 @@ class Builder:
             made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
             self.number, self._given = made["number"], made["given"]  # of the last segment, and of the last given away
             self._is_touched = made.get("touched", False)  # something was asked for since the last segment
-            self._archives = opened.enter_context(ArchiveReader(crawl, self._visitor, db, values))
-            self._tables = TableReader(crawl, db, self._archives.lose)
+            self.lost = int(db.get(LOST) or b"0")  # tables that could not be read, over all builds
+            self._tables = TableReader(crawl, db, self._lose)
             self._sweep()
             self._closing = opened.pop_all()
         self._since = 0
@@ -119,35 +117,24 @@ class Builder:
 
     # -- reading
 
-    @property
-    def lost(self) -> int:
-        """Archives that could not be read, over all builds."""
-        return self._archives.lost
+    def _lose(self, number: int, why: str) -> None:
+        """Count tables whose links are missing, and say why."""
+        logger.warning("%s", why)
+        self.lost += number
+        self._db.set(LOST, b"%d" % self.lost)
 
-    def read_seeds(self) -> None:
-        """The seeds of a run; those read before are not read again."""
-        while self._crawl.read_seeds(500):
-            self._step(500)
-
-    def read(self, crawls: Sequence[Left], *, tables: bool = False) -> None:
-        """Reads what these crawls have left since the last time: all that they asked for, then all that they found.
-
-        `tables`: of a crawl that has both, the links are taken from its tables, not from its archive.
-        """
+    def read(self, crawls: Sequence[Left]) -> None:
+        """Read what these crawls have left since the last time: all that they requested, then all that they found."""
         for left in crawls:
             self._meet(left)
             self._log(left, LOG, self._asked)
         for left in crawls:
             if left.has_found_log:
                 self._log(left, FOUND, self._found)
-            elif left.tables("links") and (tables or not left.archives()[0]):
-                self._each(self._tables.read(left))
-            elif left.has_archives:
-                self._each(self._archives.read(left))
             elif left.has_tables:
                 self._each(self._tables.read(left))
-            elif left.outputs.get(LOG):  # else it has asked for nothing yet
-                self._archives.lose(1, f"{left.jobdir}: no archive, no tables, no {FOUND}: nobody knows its links")
+            elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
+                self._lose(1, f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}")
 
     def _meet(self, left: Left) -> None:
         """Of a crawl that was begun anew in the folder of another one nothing was read."""

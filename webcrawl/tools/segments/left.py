@@ -15,7 +15,6 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.segments import FOUND, SPIDER
-from webcrawl.record.archives.archives import ENDINGS
 from webcrawl.record.objectstore.stored import stored_in
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import regular
@@ -52,23 +51,10 @@ class Left:
         return FOUND in self.outputs
 
     @property
-    def has_archives(self) -> bool:
-        """True if the crawl has written any, be they here or not."""
-        return bool(any(self.archives()) or any(True for _ in self.gone("warc", *ENDINGS)))
-
-    @property
     def has_tables(self) -> bool:
         """True if the crawl has written tables of links, be they here or not."""
         gone = (path.name for path, _ in self.gone("tables", ".parquet"))
         return bool(self.tables("links")) or any(name.startswith("links-") for name in gone)
-
-    def archives(self) -> tuple[list[Path], int]:
-        """The WARC files, and how many may still be changed."""
-        folder = self.jobdir / "warc"
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
-        files = [path for path in found if path.name.removesuffix(OPEN).endswith(ENDINGS)]
-        whole = [path for path in files if self.clean or path.suffix != OPEN]
-        return _nameable(whole), len(files) - len(whole)
 
     def tables(self, name: str) -> list[Path]:
         """The finished files of a table."""

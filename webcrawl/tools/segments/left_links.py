@@ -1,33 +1,24 @@
-"""Links of crawls that followed them: extracted again from the archive, or taken from the tables.
+"""Links of crawls that followed them, taken from their tables.
 
 Links enter as in any crawl, so that they are canonicalised, filtered and compared by the same code; what is new comes
-out again, and waits for a segment.
-
-A page is read by the crawl's own visitor, so that its links are those that a crawl would submit. Where reading has come
-to is part of the checkpoint.
+out again, and waits for a segment. Where reading has come to is part of the checkpoint.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from threading import Event
-from typing import Any, Self
-
-import msgpack
+from typing import Any
 
 from webcrawl.base.loading import missing
-from webcrawl.base.model import Exchange, Link, Packed, url_of
+from webcrawl.base.model import Link, Packed, url_of
 from webcrawl.crawl.discovery import KNOWN
 from webcrawl.crawl.page_links import HOPS
 from webcrawl.crawl.rereading import Offline
-from webcrawl.crawl.visitor import Visitor
-from webcrawl.record.archives.archives import ENDINGS, LOST, Archives, name_of
-from webcrawl.record.archives.originals import NAME, Originals
-from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.segments.left import Left
@@ -51,10 +42,6 @@ class Building(Offline):
         """Links that have passed the filters."""
         self.parts.seen.submit(self.parts.pipeline.keys([*map(url_of, records)]), records)
 
-    def read_seeds(self, most: int) -> bool:
-        """Takes the next seeds of the lists; False when there are no more."""
-        return self.parts.seeding.read(most)
-
     def submit_all_portions(self) -> None:
         """The rest of the links of large pages."""
         while self.parts.discovery.submit_portion(NEVER):
@@ -77,75 +64,8 @@ class Building(Offline):
 
 logger = logging.getLogger(__name__)
 
-PLACE = "segments.archive."  # before a file's name: where to go on
 TABLE = "segments.table."  # before a file's path: it was read
-LOST_META = "segments.lost"
 WINDOW = 50_000  # pages of whose links none has come yet
-TOLD = 10
-WrongPage = (StoreError, OSError, MemoryError)  # errors that are not the page's
-
-
-class ArchiveReader:
-    """Gives the pages of WARC files to the visitor. What cannot be read is counted, and told in lines."""
-
-    def __init__(self, crawl: Building, visitor: Visitor, db: CrawlDB, values: Mapping[str, Any]) -> None:
-        self._crawl, self._visitor, self._db = crawl, visitor, db
-        self._truncate = values["DOWNLOAD_TRUNCATE"]
-        self._originals = Originals(db.folder / NAME)
-        db.join(self._originals)
-        self._told = 0
-        self.lost = int(db.get(LOST_META) or b"0")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._originals.close()
-
-    def read(self, left: Left) -> Iterator[int]:
-        """Submits the links of each page that was not read yet; yields after each, with their number."""
-        files, later = left.archives()
-        if later:
-            logger.warning(
-                "%s: the crawl runs, or was killed: %d unfinished archive files are left for later", left.jobdir, later
-            )
-        for answer in Archives(files, self._place, self._originals, self._truncate):
-            links = self._page(*answer.found) if answer.found is not None else 0
-            self._db.set(PLACE + answer.name, msgpack.packb(answer.next))
-            self.lose(sum(name.startswith(LOST) for name in answer.lost))
-            yield links
-        for path, length in left.gone("warc", *ENDINGS):
-            place = self._place(name_of(path))
-            if place is None or place.offset < length:
-                self.lose(1, f"{path}: taken away before all of it was read: copy it back, or its links are missing")
-
-    def _place(self, name: str) -> Place | None:
-        data = self._db.get(PLACE + name)
-        return None if data is None else Place(*msgpack.unpackb(data))
-
-    def _page(self, link: Link, exchange: Exchange) -> int:
-        if link.is_prerequisite:  # robots.txt, fetched for other pages
-            return 0
-        try:
-            page = self._visitor.visit(link, exchange)
-            self._visitor.follow(page)
-        except WrongPage:
-            raise
-        except Exception:  # as in a crawl it ends this page
-            self._told += 1
-            if self._told <= TOLD:
-                logger.exception("%s: its links cannot be read", link.url)
-            self.lose(1)
-            return 1
-        return len(page.followed or ()) + 1
-
-    def lose(self, number: int, why: str = "") -> None:
-        """So many records or files could not be read."""
-        if why:
-            logger.warning("%s", why)
-        if number:
-            self.lost += number
-            self._db.set(LOST_META, b"%d" % self.lost)
 
 
 class TableReader:
