@@ -34,7 +34,7 @@ NEVER = float("inf")
 PAUSE = 0.0005  # seconds of real time
 BLINK = 0.001  # seconds until the next look if something is due at once
 SETTINGS = {
-    "SEEN_STORE": "webcrawl.frontier.seen.memory.MemorySeen",  # decides at once, without a thread
+    "SEEN_STORE": "benchmarks.support.memory_seen.MemorySeen",  # decides at once, without a thread
     "URL_FILTERS": {},
     "CONCURRENT_REQUESTS": 100,
     "OUTAGE_END_WAIT": 10**9,  # the simulation ends it

@@ -206,9 +206,9 @@ class TestRefused:
         kill()
         before = sound(crawl.jobdir)
 
-        line = refused(crawl, SEEN_STORE="webcrawl.frontier.seen.memory.MemorySeen")
+        line = refused(crawl, SEEN_STORE="webcrawl.frontier.seen.bloom.BloomSeen")
 
-        assert "was started with the seen store 'disk', not 'memory'" in line
+        assert "was started with the seen store 'disk', not 'bloom'" in line
         assert sound(crawl.jobdir) == before
 
 

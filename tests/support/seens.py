@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+from benchmarks.support.memory_seen import MemorySeen
 from tests.support.saving import prepared
 from tests.support.tampering import tampered
 from webcrawl.frontier.seen.bloom import BloomSeen
@@ -13,7 +14,6 @@ from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.seen.caches.static import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
 from webcrawl.frontier.seen.layout import Layout
-from webcrawl.frontier.seen.memory import MemorySeen
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 

@@ -97,8 +97,6 @@ from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.frontier.fifo_frontier import FifoFrontier
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.seen import memory
-from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
@@ -111,7 +109,6 @@ from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store import disk as disk_store
 from webcrawl.store import outputs
-from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.jobdir import revisit_figures
 from webcrawl.store.jobdir.crawl_line import CrawlLine
@@ -1492,21 +1489,6 @@ def taken_away(endings):
             (Path(folder) / f"warc/a{ending}").unlink()
         Outputs(Path(folder)).close()
     return "\n".join(said)
-
-
-def remembered(batches):
-    """What a seen store in memory that may hold two keys says when these many come, batch by batch."""
-    keys = count()
-    with (
-        TemporaryDirectory() as folder,
-        closing(CrawlDB(Path(folder))) as db,
-        patch.object(memory.logger, "warning") as log,
-    ):
-        seen = memory.MemorySeen(db, memory=2 * memory.BYTES, cache=ClockCache(9))
-        for number in batches:
-            new = [next(keys) for _ in range(number)]
-            seen.submit(new, [b"x"] * number)
-    return logged({"warning": log})
 
 
 def opened(data):
@@ -3694,11 +3676,10 @@ CLAIMS = {
             ),
             ("/segment.csv: segment 3, which had been made and not handed over", {}, {"made": {}}),
             (
-                "2 records or files could not be read: the links are missing\n\nstatus 1",
+                "2 crawls or tables could not be read: the links are missing\n\nstatus 1",
                 {"made": {}, "lost": 2},
                 {"made": {}},
             ),
-            ("1 record or file could not be read: the links are missing", {"lost": 1}, {"lost": 2}),
             (
                 "job: nothing was asked for since this segment was built: if its crawl was killed, crawl it",
                 {"made": {}, "untouched": JOB},
@@ -3768,16 +3749,6 @@ CLAIMS = {
                 "warc/a.cdxj: gone, and its archive is there (1 such): what goes by the index does not find its pages",
                 [".cdxj"],
                 [".cdxj", ".warc.gz"],
-            ),
-        ],
-    ),
-    "frontier/seen/memory.py": (
-        remembered,
-        [
-            (
-                "seen: over 2 keys in memory, beyond SEEN_MEMORY; the disk store obeys it",
-                [2, 1],
-                [2],
             ),
         ],
     ),

@@ -5,6 +5,7 @@ from random import Random
 
 import pytest
 
+from benchmarks.support.memory_seen import MemorySeen
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
@@ -17,7 +18,6 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.memory import MemorySeen
 from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_syntax import LIMIT
 from webcrawl.store.crawldb import CrawlDB

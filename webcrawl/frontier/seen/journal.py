@@ -1,4 +1,4 @@
-"""The part on disk of the stores that decide at once (memory.py, bloom.py): their keys and the new records.
+"""The part on disk of a store that decides at once (bloom.py): its keys and the new records.
 
 The keys are rows of the table meta; replaying them restores the set.
 """

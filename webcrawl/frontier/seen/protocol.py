@@ -73,7 +73,7 @@ class Snapshot:
 
 @runtime_checkable
 class ExportsKeys(Protocol):
-    """DiskSeen and MemorySeen do; a Bloom filter has no keys."""
+    """DiskSeen does; a Bloom filter has no keys."""
 
     def mark(self) -> int:
         """The number of records that were submitted so far."""

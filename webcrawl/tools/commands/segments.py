@@ -105,7 +105,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     else:
         say(f"{target}: segment {builder.number}, which had been made and not handed over")
     if lost:
-        sys.stderr.write(f"{count(lost, 'crawl or table')} could not be read: the links are missing\n")
+        what = "crawl or table" if lost == 1 else "crawls or tables"
+        sys.stderr.write(f"{lost} {what} could not be read: the links are missing\n")
     return int(lost > 0)
 
 

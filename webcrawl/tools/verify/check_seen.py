@@ -47,7 +47,7 @@ def _state(snapshot: Snapshot) -> State:
     try:
         now = State(**json.loads(value))
         store, *numbers = astuple(now)
-        sound = store in ("disk", "memory", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
+        sound = store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {state.NAME}: {error}") from error
     if not sound:

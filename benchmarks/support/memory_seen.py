@@ -1,4 +1,4 @@
-"""A plain set: exact and immediate, for crawls whose fingerprints fit in memory."""
+"""A seen store in memory: exact and immediate, for simulations and as a twin in tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MemorySeen:
         *,
         memory: int,
         cache: UrlCache,
-        on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
+        on_ready: Callable[[], None] | None = None,
     ) -> None:
         self._cache, self._largest = cache, memory // BYTES
         self._journal = Journal(db, "memory")
