@@ -38,7 +38,7 @@ class TestRefused:
 
     def test_another_frontier(self):
         """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has ours."""
-        fifo = "webcrawl.frontier.fifo_frontier.FifoFrontier"
+        fifo = "fifo_frontier.FifoFrontier"
         before = {name: value for name, value in terms().items() if name != "FRONTIER"}
 
         refuse(JOB, before, terms())

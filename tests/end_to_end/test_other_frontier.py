@@ -4,15 +4,20 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import POLITE, Crawl, wait_until
+from tests.support.places import ROOT
 from webcrawl.lab.simweb import gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 
-FIFO = "webcrawl.frontier.fifo_frontier.FifoFrontier"
+FIFO = "fifo_frontier.FifoFrontier"
+EXAMPLE = ROOT / "docs/examples/frontier"
 
 
 def crawl_of(tmp_path, server, **settings):
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, "FRONTIER": FIFO, "CHECKPOINT_INTERVAL": 0.3, **settings}
-    return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+    environment = {"SCRAPY_SETTINGS_MODULE": "webcrawl.settings"}
+    return Crawl(
+        tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=EXAMPLE, environment=environment
+    )
 
 
 def test_a_plain_one_fetches_each_page_politely(tmp_path, simweb):
@@ -57,7 +62,7 @@ def test_a_kill_loses_nothing(tmp_path, simweb):
 def test_what_it_cannot_do_is_refused_in_a_line(tmp_path, setting, value):
     """The line names the setting, its value and what is needed."""
     words = ("-s", f"FRONTIER={FIFO}", "-s", f"{setting}={value}", "-s", f"JOBDIR={tmp_path / 'job'}")
-    done = command("scrapy", "crawl", "web", "-a", "seeds=http://a.test/", *words)
+    done = command("webcrawl", "crawl", "web", "-a", "seeds=http://a.test/", *words, cwd=EXAMPLE)
 
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

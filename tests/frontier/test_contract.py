@@ -8,12 +8,12 @@ from random import Random
 
 import pytest
 
+from tests.support.examples_of_docs import module_of
 from tests.support.walks import KEY, impolite
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fifo_frontier import FifoFrontier
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.protocol import Frontier
@@ -35,7 +35,7 @@ def walk(db, *args, **more):
     return open_frontier(db, *args, **more, kind=lambda *a, **m: WalkFrontier(*a, **m, walkers=walkers))
 
 
-KINDS = {"ours": ours, "fifo": FifoFrontier, "walk": walk}
+KINDS = {"ours": ours, "fifo": module_of("frontier/fifo_frontier.py").FifoFrontier, "walk": walk}
 ENDLESS = frozenset(("walk",))  # what is done is followed by more
 
 

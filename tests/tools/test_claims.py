@@ -75,7 +75,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import Scored
 from webcrawl.base.program import program
 from webcrawl.content.formats import reader_process
-from webcrawl.crawl import bound, clock, host_orders, last_run, open_frontier, open_revisits, own_features
+from webcrawl.crawl import bound, clock, host_orders, last_run, open_revisits, own_features
 from webcrawl.crawl.bound import Cause, Look, Tally
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.control.answer_text import status
@@ -95,8 +95,6 @@ from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.metrics import collector
 from webcrawl.crawl.outlook import Outlook
-from webcrawl.frontier.fifo_frontier import FifoFrontier
-from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS, WALL, Waits
 from webcrawl.net import address_families, dns, dns_silence, http2_offers, shortage
 from webcrawl.net.dns_answer import Answer, Failure
@@ -1322,17 +1320,6 @@ def given_out(state):
     ):
         request_passage.Giving(crawl, MagicMock(), MagicMock(), MagicMock(), MagicMock(), classes=True).next()
     return logged({"error": log})
-
-
-def other_frontier(kind):
-    """What is said of FRONTIER that makes a frontier of this kind."""
-    made, values = MagicMock(spec=kind), Figures({"FRONTIER": "x.mine", "REVISIT_POLICY": "none"})
-    with (
-        patch.object(open_frontier, "load", lambda _: lambda *_, **__: made),
-        patch.object(open_frontier.logger, "warning") as log,
-    ):
-        open_frontier.open_frontier(values, MagicMock(), *[None] * 3, walk=None, outputs=None, key=b"")
-    return logged({"warning": log})
 
 
 def reached(error):
@@ -3625,16 +3612,6 @@ CLAIMS = {
     "record/since/earlier.py": (str, []),
     "record/since/index.py": (str, []),
     "record/tables/one_table.py": (str, []),
-    "crawl/open_frontier.py": (
-        other_frontier,
-        [
-            (
-                "no levels, no budgets of domains, nothing set aside, no pardon after an outage, no commands on hosts",
-                FifoFrontier,
-                Frontier,
-            )
-        ],
-    ),
     "tools/supervisor/servers.py": (
         reached,
         [("REDIS_URL = redis://s: no answer within {} s", TimeoutError, Away("refused"))],

@@ -1,7 +1,7 @@
 """The interface that the crawl needs of a frontier, so that another one may take the place of ours.
 
-`Frontier` is all of it. `bare.py` has an answer for each part that a simple frontier does without, and
-`fifo_frontier.py` is a simple one. `tests/frontier/test_contract.py` is the contract.
+`Frontier` is all of it. docs/examples/frontier has a simple one, with an answer for each part that it does without.
+`tests/frontier/test_contract.py` is the contract.
 """
 
 from __future__ import annotations

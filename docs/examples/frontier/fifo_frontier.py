@@ -1,9 +1,12 @@
-"""A plain frontier: hosts in turns, the URLs of each in the order in which they came."""
+"""A plain frontier: hosts in turns, the URLs of each in the order in which they came.
+
+`FifoFrontier` is a queue. `Bare` answers for all that the crawl may ask of a frontier beyond a queue.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from random import Random
@@ -13,14 +16,171 @@ import msgpack
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
-from webcrawl.frontier.bare import Bare, NoLook
+from webcrawl.frontier.arguments import Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.demand import R
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
 from webcrawl.frontier.retry_after_journal import Told
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
+
+NEVER = float("inf")
+
+
+class NoLending:
+    """Downloads that pages or pipelines await are refused."""
+
+    def lend(self, _link: Link, _now: float, _in_flight: InFlight) -> int:
+        return Status.OUT_OF_SCOPE
+
+    def give_back(self, name: str, outcome: Outcome | None, now: float) -> None: ...
+
+    def release(self, name: str, now: float) -> None: ...
+
+    def ready_at(self, _name: str) -> float:
+        return NEVER
+
+    def wait(self, _name: str) -> float:
+        return 0.0
+
+    def is_retired(self, _name: str) -> bool:
+        return True
+
+    def again(self, _link: Link, _outcome: Outcome) -> bool:
+        return False
+
+
+class NoLook:
+    """Every host counts as one that answers."""
+
+    def __init__(self, frontier: Bare) -> None:
+        self._frontier = frontier
+
+    def figures(self) -> dict[str, int | float]:
+        none = (
+            "over_budget",
+            "over_budget/domains",
+            "over_budget/folded",
+            "hosts",
+            "aside",
+            "hosts_aside",
+            "hosts_paused",
+            "aside_due",
+        )
+        return {
+            "queued": self._frontier.queued,
+            "in_flight": self._frontier.in_flight,
+            **dict.fromkeys(none, 0),
+        }
+
+    def levels(self) -> list[int]:
+        return [self._frontier.queued]
+
+    def ready(self, _now: float) -> int:
+        return 0
+
+    def record(self, _name: str) -> tuple[int, bool, str]:
+        return 0, True, ""
+
+    def reached(self) -> list[str]:
+        return []
+
+    def pause(self, _name: str) -> tuple[float, str]:
+        return 0.0, "politeness"
+
+    def next_turn(self, _link: Link) -> float | None:
+        return None
+
+    def waits(self, _now: float) -> Waits:
+        return Waits()
+
+    def in_flight(self, _url: str) -> bool:
+        return False
+
+
+class NoDemand:
+    """It has no shares of the slots, and no download is cut for others."""
+
+    def holds_back(self, _now: float) -> bool:
+        return False
+
+    def wants_hosts(self, _now: float) -> bool:
+        return False
+
+    def takes_new(self) -> bool:
+        return True
+
+    def paused_until(self, now: float) -> None: ...
+
+    def set_slots(self, slots: int) -> None: ...
+
+    def overstaying(self, _running: Sequence[R], *, full: bool) -> list[R]:
+        return []
+
+    def starved(self, _now: float, *, full: bool) -> int:
+        return 0
+
+
+class NoOutage:
+    """It does not know who answers, and a pardon takes back nothing."""
+
+    def __init__(self, take: Callable[[float], Link | None]) -> None:
+        self._take = take
+
+    def probe(self, now: float, *, anyone: bool) -> Link | None:
+        return self._take(now)
+
+    def pardon(self, _since: float) -> int:
+        return 0
+
+
+class NoNotes:
+    """Nothing is kept of hosts but what their waits need."""
+
+    def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None: ...
+
+    def missing(self, _name: str, _shown: bytes | None = None) -> bytes:
+        return b""
+
+    def http2(self, _name: str, *, learned: bool = False, by_page: bool = False) -> bool:
+        return learned or by_page
+
+    def take_listed(self, _url: str, urls: int) -> int:
+        return urls
+
+
+class NoDomains:
+    """No budgets."""
+
+    heard: Heard | None = None
+
+    def vote(self, source: str, url: str) -> None: ...
+
+    def new_body(self, link: Link, body: bytes = b"") -> None: ...
+
+
+class Bare:
+    """To be inherited by a frontier that has the methods of `protocol.Queue`. No shares, budgets or levels."""
+
+    queued = in_flight = over_budget = 0
+    take: Callable[..., Link | None]
+    found: Found | None = None
+    lending, demand, notes, domains = NoLending(), NoDemand(), NoNotes(), NoDomains()
+
+    @property
+    def look(self) -> Looks:
+        return NoLook(self)
+
+    @property
+    def outage(self) -> Outages:
+        return NoOutage(self.take)
+
+    def resting(self) -> bool:
+        return False
+
 
 META, URL, END = "fifo", "fifo/", "fifo0"  # END follows all names that begin with URL
 LONGEST = 86_400.0  # seconds between two tries of a host that fails
@@ -73,7 +233,7 @@ class FifoFrontier(Bare):
     """One request to a host at a time, its wait, Crawl-delay, Retry-After and retries; and a row per URL on disk.
 
     Its memory grows by some hundred bytes for each URL and host. What is a host's fault uses up its URLs' attempts, and
-    a host that fails HOST_MAX_FAILURES times in a row is given up for good. All that Bare lacks it lacks as well.
+    a host that fails HOST_MAX_FAILURES times in a row is given up for good. It lacks all that `Bare` lacks.
     """
 
     def __init__(
@@ -144,7 +304,7 @@ class FifoFrontier(Bare):
 
     # -- out
 
-    def take(self, now: float, *, spare: bool = True) -> Link | None:  # noqa: ARG002 - it has no shares
+    def take(self, now: float, *, spare: bool = True) -> Link | None:
         for _ in range(STEPS):
             if not self._heap or self._heap[0][0] > now:
                 break
@@ -227,11 +387,11 @@ class FifoFrontier(Bare):
             return Status.ROBOTS_UNREACHABLE
         return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
 
-    def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:  # noqa: ARG002 - now or later is the same
+    def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return not link.is_prerequisite and link.attempt + 1 < most
 
-    def unasked(self, link: Link, now: float) -> None:  # noqa: ARG002 - its host does not wait
+    def unasked(self, link: Link, now: float) -> None:
         host, number = self._received(link)
         self._forget(number)
         self.counters["finished"] += 1
