@@ -16,9 +16,9 @@ from webcrawl.base.standard_streams import open_missing
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
-    "Look at a crawl": ("ctl", "why", "report", "search", "verify"),
+    "Look at a crawl": ("ctl", "dashboard", "why", "report", "search", "verify"),
     "Take out what it found": ("export", "process"),
-    "Face the sites' owners": ("identity",),
+    "Face the sites' owners": ("identity", "account"),
     "Study": ("lab",),
 }
 

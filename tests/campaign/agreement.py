@@ -39,7 +39,7 @@ def unlike(crawl, other, killed, beside=frozenset()):
         sent = Counter(without_port(row[2]) for row in _rows(crawl.jobdir, "logs/requests.log"))
         yield from (f"requests: lacks {url}" for url in Counter(without_port(hit.url) for hit in killed.hits) - sent)
     if "OUTPUT_STORE" in killed.settings[-1]:
-        done = command("scrapy", "store", "--verify", crawl.jobdir)
+        done = command("scrapy", "export", "store", "--verify", crawl.jobdir)
         if done.returncode:
             yield f"store: {done.stdout}{done.stderr}"
 

@@ -38,7 +38,7 @@ def names(folder):
 
 
 def store(*words):
-    done = command("scrapy", "store", *words)
+    done = command("scrapy", "export", "store", *words)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -72,14 +72,14 @@ class TestFinished:
         assert list(responses(target).values()) == [1] * len(responses(target))
         said = {word: command("scrapy", word, crawl.jobdir) for word in ("verify", "wacz", "process")}
         assert (said["verify"].returncode, said["wacz"].returncode, said["process"].returncode) == (0, 1, 1)
-        assert "not looked at: scrapy store --verify does" in said["verify"].stdout
+        assert "not looked at: scrapy export store --verify does" in said["verify"].stdout
         assert "lie in the store" in said["wacz"].stderr
         assert "in the store, not looked at" in said["process"].stderr
         assert "lie in the store" in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout
         self._checked(crawl, target)
 
     def _checked(self, crawl, target):
-        """`scrapy store --verify` reads the copies; a lost or damaged one is found, and none is ever called whole."""
+        """With `--verify` the copies are read; a lost or damaged one is found, and none is ever called whole."""
         assert store(crawl.jobdir, "--verify")[0] == 0
         lost, hurt, *_ = sorted(target.glob("warc/*.cdxj")) + sorted(target.glob("tables/*"))
         lost.unlink()
@@ -116,7 +116,8 @@ class TestStopped:
         assert running.wait() == 0
 
         assert "no such folder; it is not created" in crawl.output.read_text()
-        assert f"still to be sent there, or verified: scrapy store {crawl.jobdir} does it" in crawl.output.read_text()
+        line = f"still to be sent there, or verified: scrapy export store {crawl.jobdir} does it"
+        assert line in crawl.output.read_text()
         here = names(crawl.jobdir)
         assert store(crawl.jobdir, "-l")[0] == 1
         (tmp_path / "store/one").mkdir()

@@ -53,8 +53,8 @@ def with_pipe(jobdir, copy, pattern):
         (["account", "JOBDIR", "127.0.0.1", "--offsets"], "warc/*.warc.gz"),
         (["segments", "build", "JOBDIR"], "logs/crawl.log"),
         (["segments", "build", "JOBDIR"], "warc/*.warc.gz"),
-        (["wacz", "JOBDIR"], "warc/*.cdxj"),
-        (["report", "JOBDIR", "--graph", "JOBDIR/graph"], "logs/links.log"),
+        (["export", "wacz", "JOBDIR"], "warc/*.cdxj"),
+        (["export", "graph", "JOBDIR", "-o", "JOBDIR/graph"], "logs/links.log"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )

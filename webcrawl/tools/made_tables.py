@@ -43,7 +43,7 @@ class Made:
             self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
         if gone := [name for name, path in places.items() if path is None]:
             stored = elsewhere(crawl).keys() & {*gone}
-            why = f"in the store ({program()} store -l says where)" if stored else "no longer here"
+            why = f"in the store ({program()} export store -l says where)" if stored else "no longer here"
             self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:

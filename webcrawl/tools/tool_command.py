@@ -49,14 +49,13 @@ def usage_error(why: str) -> Exception:
 
 
 class ToolCommand:
-    """Works in any folder, and starts no crawl. Under a former name it says what it is the same as."""
+    """Works in any folder, and starts no crawl."""
 
     requires_project = False
     requires_crawler_process = False
     crawler_process = None
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
     says: ClassVar[str]
-    same_as: ClassVar[str] = ""
     takes_words: ClassVar[bool] = False  # of the user's, which may begin with a dash
     exitcode = 0
 
@@ -73,7 +72,7 @@ class ToolCommand:
         return ""
 
     def short_desc(self) -> str:
-        return f"Same as {self.same_as}" if self.same_as else self.says
+        return self.says
 
     def long_desc(self) -> str:
         return self.says

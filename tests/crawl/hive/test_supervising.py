@@ -179,7 +179,7 @@ class TestUnstored:
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
 
-        line = "drone 0: ended, but files not sent or verified: 3; scrapy store does it, or the next start"
+        line = "drone 0: ended, but files not sent or verified: 3; scrapy export store does it, or the next start"
         assert caplog.messages == [line]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)

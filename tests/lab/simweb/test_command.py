@@ -20,7 +20,7 @@ from webcrawl.lab.simweb import read
 SETTINGS = {**os.environ, "SCRAPY_SETTINGS_MODULE": "tests.support.simweb_settings"}
 PORTS = ["--port", "0", "--dns-port", "0", "--tls-port", "0", "--addresses", "2"]
 PIPES = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.lab.simweb"], [sys.executable, "-m", "scrapy", "simweb"]
+MODULE, SCRAPY = [sys.executable, "-m", "webcrawl.lab.simweb"], [sys.executable, "-m", "scrapy", "lab", "simweb"]
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def test_seeds_that_nobody_asked_for_go_away():
         ["--time-scale", "0", "--changes", "1"],
     ],
 )
-@pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], *in_campaign(["scrapy", "simweb"])])
+@pytest.mark.parametrize("words", [["webcrawl.lab.simweb"], *in_campaign(["scrapy", "lab", "simweb"])])
 def test_an_impossible_option_is_one_line_and_status_1(words, options):
     """An impossible option is one line on standard error and exit status 1."""
     done = command(*words, *PORTS, *options, environment=SETTINGS)

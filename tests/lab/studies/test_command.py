@@ -1,4 +1,4 @@
-"""`scrapy caches` on traces that crawls and others have."""
+"""`scrapy lab caches` on traces that crawls and others have."""
 
 import json
 

@@ -80,11 +80,11 @@ def test_a_crawl_of_before(tmp_path):
 def test_the_command(edges, tmp_path):
     """It says what it counts, and draws it; without --good there is no focus."""
     (tmp_path / "good").write_text("\n".join(GOOD))
-    words = ("scrapy", "orderings", edges, "--good", tmp_path / "good")
+    words = ("scrapy", "lab", "orderings", edges, "--good", tmp_path / "good")
     done, as_json = command(*words, "--plot", tmp_path / "good.svg"), command(*words, "--json")
 
     assert "percent of the 20 good pages" in done.stdout
     assert {row["ordering"] for row in json.loads(as_json.stdout)["rows"]} == {"breadth", "indegree", "focus", "ideal"}
     assert "share of the 20 good pages" in (tmp_path / "good.svg").read_text()
-    refused = command("scrapy", "orderings", edges, "--orders", "focus")
+    refused = command("scrapy", "lab", "orderings", edges, "--orders", "focus")
     assert (refused.returncode, "must be of breadth" in refused.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""`scrapy orderings` on graphs that crawls and others have."""
+"""`scrapy lab orderings` on graphs that crawls and others have."""
 
 import gzip
 import json

@@ -249,7 +249,7 @@ class TestReading:
 class TestCommand:
     def test_it_says_what_was_visited(self, jobdir):
         """Without options: how walkers came to pages, and the pages visited most."""
-        done = command("scrapy", "walks", jobdir, "--json")
+        done = command("scrapy", "lab", "walks", jobdir, "--json")
 
         found = json.loads(done.stdout)
         assert found["lines"] == 40_000
@@ -261,7 +261,7 @@ class TestCommand:
     def test_a_sample_is_one_url_per_line(self, jobdir):
         """The same seed gives the same sample, another one another."""
         first, again, other = (
-            command("scrapy", "walks", jobdir, "--sample", "near-uniform", "-n", 20, "--seed", seed).stdout
+            command("scrapy", "lab", "walks", jobdir, "--sample", "near-uniform", "-n", 20, "--seed", seed).stdout
             for seed in (1, 1, 2)
         )
 
@@ -272,7 +272,7 @@ class TestCommand:
         """The answer is the share and its standard error."""
         (tmp_path / "index.txt").write_text("\n".join(WEB))
 
-        done = command("scrapy", "walks", jobdir, "--index", tmp_path / "index.txt", "--json")
+        done = command("scrapy", "lab", "walks", jobdir, "--index", tmp_path / "index.txt", "--json")
 
         assert json.loads(done.stdout)["quality"] == 1.0
         assert json.loads(done.stdout)["error"] == 0.0
@@ -289,7 +289,7 @@ class TestCommand:
     )
     def test_wrong_uses_are_refused(self, jobdir, words, status):
         """A wrong command line has status 2, a file that cannot be read 1; neither has a traceback."""
-        done = command("scrapy", "walks", jobdir, *words)
+        done = command("scrapy", "lab", "walks", jobdir, *words)
 
         assert done.returncode == status
         assert "Traceback" not in done.stderr

@@ -202,7 +202,7 @@ class TestOtherCrawls:
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
         assert caplog.text.count("exists in the store with another content") == 1
-        assert "1 file (6 bytes) refused, as said above: once that is mended, scrapy store" in caplog.text
+        assert "1 file (6 bytes) refused, as said above: once that is mended, scrapy export store" in caplog.text
 
     def test_neither_is_one_of_the_same_length(self, tmp_path, place):
         """Lengths that agree by chance prove nothing."""
@@ -393,7 +393,7 @@ class TestTheEnd:
 
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
-        left = f"scrapy store {tmp_path} does it, or the next start"
+        left = f"scrapy export store {tmp_path} does it, or the next start"
         assert f"{ADDRESS}: 1 file (6 bytes) still to be sent there, or verified: {left}" in caplog.text
 
     def test_waiting_costs_no_processor(self, tmp_path, place):

@@ -1,4 +1,4 @@
-"""Few commands in the list, in groups; the names of before stay, and do the same."""
+"""Few commands in the list, in groups."""
 
 import json
 import subprocess
@@ -12,28 +12,14 @@ from tests.support.commands import command
 from tests.support.places import ROOT
 
 LISTED = {"demo", "hive", "ctl", "why", "verify", "report", "search", "process", "export", "segments", "identity"}
-LISTED |= {"lab"}
+LISTED |= {"account", "dashboard", "lab"}
 SCRAPYS = {"bench", "check", "crawl", "fetch", "parse", "runspider", "shell", "view"}
-FORMER = {
-    "account": "report --for",
-    "caches": "lab caches",
-    "dashboard": "report --live",
-    "orderings": "lab orderings",
-    "simweb": "lab simweb",
-    "store": "export store",
-    "wacz": "export wacz",
-    "walks": "lab walks",
-}
 COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
 
 
-def test_every_command_is_listed_or_says_what_it_is_the_same_as():
-    """Beside Scrapy's own, twelve commands describe themselves; each other one names one of these."""
-    assert COMMANDS.keys() == LISTED | SCRAPYS | FORMER.keys()
-    assert {name: COMMANDS[name].short_desc() for name in FORMER} == {
-        name: f"Same as {other}" for name, other in FORMER.items()
-    }
-    assert not any(COMMANDS[name].short_desc().startswith("Same as") for name in LISTED)
+def test_every_command_is_listed():
+    """Beside Scrapy's own there are fourteen commands."""
+    assert COMMANDS.keys() == LISTED | SCRAPYS
 
 
 def test_a_reader_of_the_list_who_has_read_enough():
@@ -46,27 +32,6 @@ def test_a_reader_of_the_list_who_has_read_enough():
 
     assert (process.returncode, said) == (0, b"")
     assert first.startswith(b"webcrawl ")
-
-
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        (["wacz", "none"], ["export", "wacz", "none"]),
-        (["store", "none", "-l"], ["export", "store", "none", "-l"]),
-        (["caches", "none"], ["lab", "caches", "none"]),
-        (["orderings", "none"], ["lab", "orderings", "none"]),
-        (["walks", "none"], ["lab", "walks", "none"]),
-        (["account", "none", "a.test"], ["report", "none", "--for", "a.test"]),
-        (["dashboard", "none"], ["report", "none", "--live"]),
-    ],
-)
-def test_a_former_name_is_silent(former, now, tmp_path):
-    """Both ways print the same and end alike; the former one says nothing of being former."""
-    before, after = (command("webcrawl", *words, cwd=tmp_path) for words in (former, now))
-
-    assert (before.returncode, before.stdout, before.stderr) == (after.returncode, after.stdout, after.stderr)
-    assert before.returncode == 1
-    assert len(before.stderr.splitlines()) == 1
 
 
 def test_options_of_a_member_stand_behind_its_name(tmp_path):
@@ -85,12 +50,10 @@ def test_options_of_a_member_stand_behind_its_name(tmp_path):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["export"], "the following arguments are required: wacz|store"),
+        (["export"], "the following arguments are required: wacz|store|documents|graph"),
         (["export", "zip", "a"], "invalid choice: 'zip'"),
         (["export", "-s", "A=b", "wacz", "a"], "invalid choice: 'A=b'"),
         (["lab"], "the following arguments are required: caches|orderings|walks|simweb"),
-        (["report", "a", "--live", "--for", "b.test"], "--live serves pages; it writes none"),
-        (["report", "a", "--for", "b.test", "--graph", "g"], "--for or --graph"),
     ],
 )
 def test_a_wrong_member(words, why, tmp_path):
@@ -103,7 +66,7 @@ def test_a_wrong_member(words, why, tmp_path):
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
 def test_webcrawl_lists_its_commands_in_groups(words, tmp_path):
-    """Without a command, `webcrawl` describes the listed ones, each once, and none of the former names."""
+    """Without a command, `webcrawl` describes the listed ones, each once."""
     done = command("webcrawl", *words, cwd=tmp_path)
 
     described = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]

@@ -32,7 +32,7 @@ OF_A_CRAWL = {  # before and after its folder
     "report": (["report"], ["-o", "-"]),
     "account": (["account"], ["site.test", "-o", "-"]),
 }
-OTHERS = ["walks", "orderings", *(name for name in OF_A_CRAWL if name != "verify")]
+OTHERS = ["lab walks", "lab orderings", *(name for name in OF_A_CRAWL if name != "verify")]
 
 
 @pytest.fixture(name="words", params=["verify", *(pytest.param(name, marks=pytest.mark.campaign) for name in OTHERS)])
@@ -40,11 +40,11 @@ def _words(request, tmp_path):
     if request.param in OF_A_CRAWL:
         before, after = OF_A_CRAWL[request.param]
         return *before, stopped(tmp_path / "job"), *after
-    if request.param == "walks":
+    if request.param == "lab walks":
         (tmp_path / "walk.log").write_text("".join(map(LINE.format, range(9000))))
-        return "walks", tmp_path / "walk.log", "--sample", "near-pagerank", "-n", 9000
+        return "lab", "walks", tmp_path / "walk.log", "--sample", "near-pagerank", "-n", 9000
     (tmp_path / "edges").write_text("a b\nb a\n")
-    return "orderings", tmp_path / "edges", "--orders", "breadth"
+    return "lab", "orderings", tmp_path / "edges", "--orders", "breadth"
 
 
 def test_a_full_disk_is_no_traceback(words):
@@ -61,7 +61,7 @@ def test_a_full_disk_is_no_traceback(words):
 def test_a_full_disk_is_not_that_of_the_crawl(tmp_path, name):
     """What cannot be said of something that is done, or to be done, is no failure of that: standard output is named."""
     words = {
-        "wacz": ["wacz", tmp_path / "job", "-o", tmp_path / "a.wacz"],
+        "wacz": ["export", "wacz", tmp_path / "job", "-o", tmp_path / "a.wacz"],
         "hive": ["hive", "status", tmp_path / "hive"],
         "dashboard": ["dashboard", tmp_path / "job", "--port", 0],
     }
@@ -85,7 +85,7 @@ def test_a_full_disk_is_named(tmp_path, name):
 
 @pytest.mark.campaign
 def test_a_reader_may_have_read_enough(words):
-    """A pipe that is closed before all is written is no error: `scrapy walks … | head`."""
+    """A pipe that is closed before all is written is no error: `scrapy lab walks … | head`."""
     with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, text=True) as reader:
         reader.wait()
 

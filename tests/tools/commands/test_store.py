@@ -1,4 +1,4 @@
-"""`scrapy store`: its options."""
+"""`scrapy export store`: its options."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.support.commands import command
 )
 def test_options_that_say_nothing_together(tmp_path, options, why):
     """An option that could have no effect is refused, before anything is copied."""
-    done = command("scrapy", "store", tmp_path, *options)
+    done = command("scrapy", "export", "store", tmp_path, *options)
 
     assert done.returncode == 2
     assert why in done.stderr

@@ -23,13 +23,12 @@ HEADINGS = {"Usage", "Commands", "Options", "Global Options", "Arguments Of The 
         (["verify"], "one folder: scrapy verify JOBDIR"),
         (["verify", "a", "b"], "one folder: scrapy verify JOBDIR"),
         (["verify", ""], "one folder: scrapy verify JOBDIR"),
-        (["wacz"], "one folder: scrapy wacz JOBDIR"),
-        (["wacz", "a", "b"], "one folder: scrapy wacz JOBDIR"),
+        (["export", "wacz"], "one folder: scrapy export wacz JOBDIR"),
+        (["export", "wacz", "a", "b"], "one folder: scrapy export wacz JOBDIR"),
         (["verify", "a", "--bogus"], "unknown option --bogus"),
-        (["report", "a", "--for", "b.test", "--offsets"], "unknown option --offsets"),
         (["export", "wacz", "a", "--bogus"], "unknown option --bogus"),
         (["demo", "extra"], "unexpected argument: extra"),
-        (["simweb", "extra"], "unexpected argument: extra"),
+        (["lab", "simweb", "extra"], "unexpected argument: extra"),
     ],
 )
 def test_wrong_arguments_end_with_one_line(words, line):

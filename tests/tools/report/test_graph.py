@@ -66,8 +66,8 @@ def _crawled(tmp_path_factory):
 
 class TestCrawls:
     def test_the_log_s_graph(self, crawled, tmp_path):
-        """`scrapy report JOBDIR --graph FOLDER` numbers the hosts of links.log, and counts what leads to pages."""
-        done = command("scrapy", "report", crawled, "--graph", tmp_path / "graph")
+        """`scrapy export graph JOBDIR -o FOLDER` numbers the hosts of links.log, and counts what leads to pages."""
+        done = command("scrapy", "export", "graph", crawled, "-o", tmp_path / "graph")
         rows = [line.split("\t") for line in (crawled / "logs/links.log").read_text().splitlines()]
         pairs = [(host_of(row[0]), host_of(row[2])) for row in rows if row[2] and row[3] in graph.KINDS]
         wanted = Counter(pair for pair in pairs if pair[0] != pair[1])
@@ -98,7 +98,7 @@ def test_a_crawl_without_links(tmp_path):
     (tmp_path / "seeds.txt").write_text("http://127.0.0.99/\n")
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"OUTPUTS": "warc"})
     assert crawl.run(HOST_PATIENCE=0, HOST_MAX_FAILURES=1) == 1
-    done = command("scrapy", "report", crawl.jobdir, "--graph", tmp_path / "graph")
+    done = command("scrapy", "export", "graph", crawl.jobdir, "-o", tmp_path / "graph")
 
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "the graph needs links or tables in OUTPUTS" in done.stderr

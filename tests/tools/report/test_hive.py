@@ -137,6 +137,6 @@ class TestFolders:
         done = command("scrapy", "report", copy)
         assert (done.returncode, done.stdout) == (0, f"{copy}/report.html\n")
 
-        both = command("scrapy", "report", copy, "--graph", tmp_path / "both").stdout
-        one = command("scrapy", "report", copy / "drone-0", "--graph", tmp_path / "one").stdout
+        both = command("scrapy", "export", "graph", copy, "-o", tmp_path / "both").stdout
+        one = command("scrapy", "export", "graph", copy / "drone-0", "-o", tmp_path / "one").stdout
         assert number(both.split()[2].strip(",")) == 2 * number(one.split()[2].strip(","))

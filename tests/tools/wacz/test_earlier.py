@@ -273,5 +273,5 @@ def test_the_command(months):
         ("cdx+http://a.test/", "--with=cdx+http://a.test/: a server has no records: name the archive's own index"),
         (february, f"--with={february}: holds this crawl's own JOBDIR: name an earlier crawl"),
     ):
-        done = command("scrapy", "wacz", february, "-o", february / "other.wacz", "--with", name)
+        done = command("scrapy", "export", "wacz", february, "-o", february / "other.wacz", "--with", name)
         assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{why}\n")

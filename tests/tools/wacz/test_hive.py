@@ -1,4 +1,4 @@
-"""`scrapy wacz` of a hive: the archives of all drones in one file."""
+"""`scrapy export wacz` of a hive: the archives of all drones in one file."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def test_the_archives_of_all_drones(hive):
 
 def test_the_file_lies_in_the_hives_folder(hive):
     """The file lies in the hive's folder and has its name."""
-    done = command("scrapy", "wacz", hive)
+    done = command("scrapy", "export", "wacz", hive)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"{hive}/hive.wacz: archive files ")
@@ -146,7 +146,7 @@ def test_a_drone_that_is_started_meanwhile(hive):
 def test_a_damaged_hive_file(hive):
     """One line, and no package."""
     (hive / "hive.json").write_text("[]")
-    done = command("scrapy", "wacz", hive)
+    done = command("scrapy", "export", "wacz", hive)
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"{hive}/hive.json: damaged at byte 0: not a mapping\n"

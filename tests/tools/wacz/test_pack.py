@@ -431,20 +431,20 @@ class TestLeftOut:
 class TestCommand:
     def test_it_packs(self, job, tmp_path):
         """One line says what is in it; a second time one line says that it is there already."""
-        done = command("scrapy", "wacz", job, "-o", tmp_path / "a.wacz")
+        done = command("scrapy", "export", "wacz", job, "-o", tmp_path / "a.wacz")
 
         size = (tmp_path / "a.wacz").stat().st_size
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == (
             f"{tmp_path}/a.wacz: archive files {len(files(job))}, records 9, seeds 2, other pages 2, bytes {size}\n"
         )
-        again = command("scrapy", "wacz", job, "-o", tmp_path / "a.wacz")
+        again = command("scrapy", "export", "wacz", job, "-o", tmp_path / "a.wacz")
         assert (again.returncode, again.stdout) == (1, "")
         assert again.stderr == f"{tmp_path}/a.wacz: exists already: remove it, or choose another name with -o\n"
 
     def test_where_nothing_can_be_written(self, job, tmp_path):
         """The system's reason is the line."""
-        done = command("scrapy", "wacz", job, "-o", tmp_path / "none/a.wacz")
+        done = command("scrapy", "export", "wacz", job, "-o", tmp_path / "none/a.wacz")
 
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == f"{tmp_path}/none/a.wacz.part: No such file or directory\n"

@@ -141,7 +141,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Entries in that cache; Broder finds 50,000 enough for any crawl."
         ),
         Setting("URL_TRACE", False, Switch()).means(
-            "Write the stream of discovered links to logs/url.trace, for `scrapy caches`."
+            "Write the stream of discovered links to logs/url.trace, for `scrapy lab caches`."
         ),
     ),
     "The frontier": (

@@ -177,7 +177,7 @@ class Supervisor:
         if status == 0:
             self._ended(number, now)
         elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
-            store = f"{program()} store"
+            store = f"{program()} export store"
             logger.error(
                 "drone %d: ended, but files not sent or verified: %d; %s does it, or the next start",
                 number,

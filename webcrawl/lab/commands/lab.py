@@ -1,11 +1,11 @@
 """`scrapy lab`: the laboratory."""
 
-from webcrawl.lab.commands import caches, orderings, simweb, walks
+from webcrawl.lab.members import caches, orderings, simweb, walks
 from webcrawl.tools.tool_command import CommandGroup
 
 
 class Command(CommandGroup):
-    """`scrapy caches`, `orderings`, `walks` and `simweb` are the same commands."""
+    """One command per study; each is in lab/members."""
 
     name = "lab"
     says = "Study URL caches, orders of crawling and random walks; serve the synthetic web"

@@ -96,7 +96,7 @@ def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterat
     names = [name for name in elsewhere(jobdir) if name.startswith(f"{folder}/") and name.endswith(endings)]
     if names:
         files = count(len(names), "file")
-        yield f"{jobdir}/{folder}: {files} in the store, not looked at ({program()} store -l says where)"
+        yield f"{jobdir}/{folder}: {files} in the store, not looked at ({program()} export store -l says where)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage), or after it (`scrapy store`).
+"""Brings finished files to a store, beside the crawl (docs/outputs.md#object-storage) or after it (`export store`).
 
 What was verified there may go here. A file is finished for good when a checkpoint has noted its end. That a copy of it
 was verified is noted by a checkpoint, too, and only after that COMMIT is the file removed: a crash at any moment leaves

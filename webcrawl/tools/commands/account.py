@@ -18,7 +18,6 @@ class Command(ToolCommand):
     """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on the page."""
 
     says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
-    same_as = "report --for"
 
     def syntax(self) -> str:
         return "JOBDIR DOMAIN [options]"

@@ -20,8 +20,8 @@ from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count
-from webcrawl.tools.commands import store, wacz
 from webcrawl.tools.commands.console import complain, say
+from webcrawl.tools.exports import graph, store, wacz
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -179,8 +179,13 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
 
 
 class Command(CommandGroup):
-    """`scrapy wacz` and `scrapy store` are the same commands."""
+    """One command per kind of export; the others are in tools/exports."""
 
     name = "export"
-    says = "Pack a crawl's archive into one WACZ file, make documents, or copy its finished files to a store"
-    members = {"wacz": wacz.Command, "store": store.Command, "documents": Documents}  # noqa: RUF012 - a constant of the class
+    says = "Pack a crawl's archive into one WACZ file, copy files to a store, make documents or the graph of hosts"
+    members = {  # noqa: RUF012 - a constant of the class
+        "wacz": wacz.Command,
+        "store": store.Command,
+        "documents": Documents,
+        "graph": graph.Command,
+    }

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands import account, dashboard
-from webcrawl.tools.commands.console import complain, say, say_all, whole, write_page
+from webcrawl.tools.commands.console import say, say_all, whole, write_page
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 NAME = "report.html"
@@ -30,56 +29,18 @@ class Command(ToolCommand):
         parser.add_argument(
             "-o", "--output", metavar="FILE", help=f"where to write it (default: JOBDIR/{NAME}); - prints it"
         )
-
-        parser.add_argument(
-            "--graph", metavar="FOLDER", help="write the graph of hosts in place of the page (hosts.tsv, edges.tsv)"
-        )
-
         parser.add_argument(
             "--near", default="4", metavar="BITS", help="in which near-duplicates differ at most, 0 to 6 (%(default)s)"
         )
-        parser.add_argument(
-            "--for", dest="site", metavar="SITE", help="in place of the page, an account for SITE's owner"
-        )
-        parser.add_argument("--live", action="store_true", help="serve crawls in a browser: figures, hosts, commands")
-        parser.add_argument("--port", default="8700", metavar="N", help="of --live; 0: any that is free (%(default)s)")
-        parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="of --live: where (%(default)s)")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if opts.live and (opts.site is not None or opts.graph is not None or opts.output is not None):
-            raise usage_error("--live serves pages; it writes none")
-        if opts.live:
-            self._delegate(dashboard.Command(), args, opts)
-            return
-        if opts.site is not None:
-            if opts.graph is not None:
-                raise usage_error("--for or --graph")
-            opts.offsets = False
-            self._delegate(account.Command(), [*args, opts.site], opts)
-            return
         if len(args) != 1:
             raise usage_error(f"one folder: {program()} report JOBDIR")
         jobdir, near = Path(args[0]), whole("--near", opts.near, 0, FARTHEST)
         try:
-            if opts.graph is None:
-                self._page(jobdir, opts.output, near)
-            else:
-                self._graph(jobdir, Path(opts.graph))
+            self._page(jobdir, opts.output, near)
         except (StoreError, OSError) as error:
             self.fail(error)
-
-    def _delegate(self, other: ToolCommand, args: list[str], opts: argparse.Namespace) -> None:
-        other.settings = self.settings
-        other.run(args, opts)
-        self.exitcode = other.exitcode
-
-    def _graph(self, jobdir: Path, folder: Path) -> None:
-        from webcrawl.tools.report.graph import write_graph  # noqa: PLC0415 - as below
-
-        graph = write_graph(jobdir, folder)
-        for line in graph.left_out:
-            complain(line)
-        say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
     def _page(self, jobdir: Path, output: str | None, near: int) -> None:
         from webcrawl.tools.report.report_page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s

@@ -44,7 +44,7 @@ from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.warc_records import Record, records, values
 
 FOLDER = "warc"
-IN_STORE = f": they lie in the store ({program()} store -l says where); copy them back first"
+IN_STORE = f": they lie in the store ({program()} export store -l says where); copy them back first"
 NOT_HERE = ": those that there were are no longer here"
 NONE_YET = ": the crawl has not finished its first"
 

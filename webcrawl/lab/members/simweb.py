@@ -1,4 +1,4 @@
-"""`scrapy simweb`: serves the synthetic web."""
+"""`scrapy lab simweb`: serves the synthetic web."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ class Command(ToolCommand):
     """Serves until interrupted; docs/simweb.md describes the web."""
 
     says = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
-    same_as = "lab simweb"
 
     def syntax(self) -> str:
         return "[options]"

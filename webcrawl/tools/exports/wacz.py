@@ -1,4 +1,4 @@
-"""`scrapy wacz`: packs the archive of a crawl into one file that replay programs open."""
+"""`scrapy export wacz`: packs the archive of a crawl into one file that replay programs open."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ class Command(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
 
     says = "Pack the archive of a crawl or hive into one WACZ file"
-    same_as = "export wacz"
 
     def syntax(self) -> str:
         return "JOBDIR [-o FILE] [--with JOBDIR]"
@@ -36,7 +35,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise usage_error(f"one folder: {program()} wacz JOBDIR")
+            raise usage_error(f"one folder: {program()} export wacz JOBDIR")
         from webcrawl.record.since.sources import NoEarlier, Sources, sources  # noqa: PLC0415 - as below
         from webcrawl.tools.optout_records import records_in  # noqa: PLC0415 - as below
         from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""`scrapy orderings`: how soon a crawl has the important pages of a known graph, by the order in which it fetches."""
+"""`scrapy lab orderings`: how soon a crawl has the important pages of a known graph, by its order of fetching."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class Command(ToolCommand):
     """Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line."""
 
     says = "Compare the orders in which a crawl may fetch a known graph, by PageRank"
-    same_as = "lab orderings"
 
     def syntax(self) -> str:
         return "GRAPH... [options]"
@@ -58,7 +57,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise usage_error(f"a graph: {program()} orderings GRAPH...")
+            raise usage_error(f"a graph: {program()} lab orderings GRAPH...")
         names = _names(opts.orders, good=opts.good is not None)
         hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
         levels = whole("--levels", opts.levels, 1, MOST_LEVELS)

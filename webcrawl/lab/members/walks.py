@@ -1,4 +1,4 @@
-"""`scrapy walks`: what a random walk says of the web."""
+"""`scrapy lab walks`: what a random walk says of the web."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class Command(ToolCommand):
     """Exit status 0, 1 if a file cannot be read, 2 for a wrong command line."""
 
     says = "Sample pages, or judge an index, by a random walk (Henzinger)"
-    same_as = "lab walks"
 
     def syntax(self) -> str:
         return "JOBDIR [options]"
@@ -47,7 +46,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
-            raise usage_error(f"one JOBDIR: {program()} walks JOBDIR")
+            raise usage_error(f"one JOBDIR: {program()} lab walks JOBDIR")
         if opts.sample is not None and opts.sample not in SAMPLES:
             raise usage_error(f"--sample {opts.sample}: must be {' or '.join(SAMPLES)}")
         if opts.sample is not None and opts.index is not None:

@@ -1,4 +1,4 @@
-"""`scrapy store`: brings what a crawl has finished to its store, says what lies there, and checks it."""
+"""`scrapy export store`: brings what a crawl has finished to its store, says what lies there, and checks it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ class Command(ToolCommand):
     """Exit status 0 if all finished files are in the store, or 1 and a line for each reason; docs/outputs.md."""
 
     says = "Copy the finished files of a crawl or hive to its store, list or check them"
-    same_as = "export store"
 
     def syntax(self) -> str:
         return "JOBDIR [-l | --verify] [--json]"
@@ -37,7 +36,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
-            raise usage_error(f"one folder: {program()} store JOBDIR")
+            raise usage_error(f"one folder: {program()} export store JOBDIR")
         if opts.list and opts.verify:
             raise usage_error("-l or --verify")
         if opts.json and not (opts.list or opts.verify):

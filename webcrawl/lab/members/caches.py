@@ -1,4 +1,4 @@
-"""`scrapy caches`: which share of look-ups caches of URLs would spare, by policy and size, on a trace of links."""
+"""`scrapy lab caches`: which share of look-ups caches of URLs would spare, by policy and size, on a trace of links."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class Command(ToolCommand):
     """Exit status 0, 1 if a trace cannot be read, 2 for a wrong command line."""
 
     says = "Simulate URL caches on a trace of links (Broder, Najork, Wiener)"
-    same_as = "lab caches"
 
     def syntax(self) -> str:
         return "TRACE... [options]"
@@ -44,7 +43,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args:
-            raise usage_error(f"a trace: {program()} caches TRACE...")
+            raise usage_error(f"a trace: {program()} lab caches TRACE...")
         sizes, names = _sizes(opts.sizes), _names(opts.policies)
         drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
         share = _share(opts.train)

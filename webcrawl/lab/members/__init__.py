@@ -1,0 +1,1 @@
+"""The members of `scrapy lab`, one per file."""

@@ -1,0 +1,1 @@
+"""The members of `scrapy export`, one per file."""
