@@ -113,6 +113,7 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.store.jobdir.series import Series
+from webcrawl.store.user_files import UserFiles
 from webcrawl.tools.account import account_page
 from webcrawl.tools.account.site_account import Account, AccountRow, Gap, Site
 from webcrawl.tools.commands import segments as segments_command
@@ -1488,12 +1489,18 @@ def opened(data):
 
 
 def fed(state):
-    """What is said of a feed's file that is there, of a crawl with so many `pages` and requests that are pending."""
-    scheduler = MagicMock(spec=feeds.FrontierScheduler, has_pending_requests=lambda: state.get("pending", False))
-    scheduler.crawl = SimpleNamespace(parts=SimpleNamespace(counters={"pages": state.get("pages", 7)}))
-    with TemporaryDirectory() as folder, patch.object(feeds.logger, "warning") as log:
+    """What is said of a feed's file that is there, `known` to a crawl that was `complete` before this run."""
+    scheduler = MagicMock(spec=feeds.FrontierScheduler, was_complete=state.get("complete", True))
+    with (
+        TemporaryDirectory() as folder,
+        closing(CrawlDB(Path(folder) / "state")) as db,
+        patch.object(feeds.logger, "warning") as log,
+    ):
         path = Path(folder) / "a.json"
         path.touch()
+        scheduler.crawl = SimpleNamespace(parts=SimpleNamespace(user_files=UserFiles(db)))
+        if state.get("known"):
+            scheduler.crawl.parts.user_files.open(path, overwrite=True).close()
         crawler = SimpleNamespace(engine=SimpleNamespace(scheduler=scheduler))
         feeds.FeedFile(str(path), feed_options={"overwrite": True}, crawler=crawler).open(None).close()
     return logged({"warning": log})
@@ -3744,9 +3751,9 @@ CLAIMS = {
             (
                 "a.json: stays as it is, for the crawl was complete; what comes now goes to {}/a.1.json",
                 {},
-                {"pending": True},
+                {"complete": False},
             ),
-            ("a.json: stays as it is, for the crawl was complete; what comes now goes to {}", {}, {"pages": 0}),
+            ("a.json: stays as it is, for the crawl was complete; what comes now goes to {}", {}, {"known": True}),
         ],
     ),
     "crawl/own_features.py": (

@@ -37,7 +37,10 @@ COMPONENTS = (
 MERGED: dict[str, Mapping[str, Any]] = {
     "DOWNLOAD_HANDLERS_BASE": {scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path},
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
-    "EXTENSIONS_BASE": {path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
+    "EXTENSIONS_BASE": {
+        **{path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
+        "scrapy.extensions.feedexport.FeedExporter": None,  # ours is in its place
+    },
     "FEED_EXPORTERS_BASE": defaults.FEED_EXPORTERS_BASE,
     "FEED_STORAGES_BASE": defaults.FEED_STORAGES_BASE,
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,

@@ -27,6 +27,7 @@ _NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
     *(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
     "<",
 )
+LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
 HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
 
 
@@ -40,9 +41,9 @@ def is_news(record: logging.LogRecord) -> bool:
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
-    """Return whether one could not be stored at its end, of which Scrapy has no more than an error in the log."""
+    """Return whether a feed lacks an item, or could not be stored at its end: Scrapy has only an error in the log."""
     stats = crawler.stats.get_stats() if crawler.stats is not None else {}
-    return any(name.startswith("feedexport/failed_count/") for name in stats)
+    return LOST_ITEMS in stats or any(name.startswith("feedexport/failed_count/") for name in stats)
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:

@@ -7,13 +7,15 @@ field of a page would be its body three times over: in base64, as text, and in t
 from __future__ import annotations
 
 import codecs
+import csv
+import io
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -21,10 +23,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.base.readable import in_sheet
 from webcrawl.content.page import Page
+from webcrawl.store.user_files import UserFile
 
 if TYPE_CHECKING:
     from scrapy.exporters import BaseItemExporter
@@ -35,6 +39,11 @@ else:
     Exporter = object
 
 logger = logging.getLogger(__name__)
+
+COMPRESSED = "webcrawl_compressed"  # the feed option `postprocessing`, where FeedStream does its work
+DIALECT = frozenset(
+    ("delimiter", "dialect", "doublequote", "escapechar", "lineterminator", "quotechar", "quoting", "skipinitialspace")
+)
 
 
 class BadFeed(Exception):  # noqa: N818 - reads as what it is
@@ -102,30 +111,95 @@ def _said() -> Iterator[list[str]]:
         logger.removeHandler(collected)
 
 
+class FeedStream(io.RawIOBase):
+    """What exporters write to: a local file that is part of the checkpoint.
+
+    Compressed data is a member of its own up to each checkpoint, as if several files had been put together: all
+    programs that read .gz, .bz2 and .xz read it so.
+    """
+
+    def __init__(self, file: UserFile, options: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.name = str(file.path)
+        self._file, self._options = file, options
+        self._compressors = [load_object(path) for path in options.get(COMPRESSED) or ()]
+        self._head: Any = None  # the first of the compressors, if one has begun
+        file.settle = self._settle
+
+    @property
+    def user_file(self) -> UserFile:
+        """What is known of the file."""
+        return self._file
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        """As Scrapy's, so that an encoding with a mark at its beginning has it there only."""
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def write(self, data: Any) -> int:
+        data = bytes(data)
+        self._file.keep(data)
+        if not self._compressors:
+            return self._file.write(data)
+        if self._head is None:
+            self._head = self._file
+            for compressor in reversed(self._compressors):
+                self._head = compressor(self._head, self._options)
+        self._head.write(data)
+        return len(data)
+
+    def _settle(self) -> None:
+        head, self._head = self._head, None
+        if head is not None:
+            head.close()
+
+    def close(self) -> None:
+        if not self.closed:
+            try:
+                self._file.close()
+            finally:
+                super().close()
+
+
 class FeedFile(FileFeedStorage):
-    """With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to do."""
+    """A feed in a local file. Its length is part of the checkpoint; a resumed crawl goes on with it.
+
+    With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to do.
+    """
 
     def __init__(self, uri: str, *, feed_options: dict[str, Any] | None = None, crawler: Crawler) -> None:
         super().__init__(uri, feed_options=feed_options)
-        self._crawler = crawler
+        self._crawler, self._options = crawler, feed_options or {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, uri: str, *, feed_options: dict[str, Any] | None = None) -> Self:
         return cls(uri, feed_options=feed_options, crawler=crawler)
 
     def open(self, spider: Spider) -> IO[bytes]:
-        path, engine = Path(self.path), self._crawler.engine
-        if self.write_mode == "wb" and path.exists() and engine is not None and _is_complete(engine.scheduler):
+        scheduler = crawl_of(self._crawler)
+        if scheduler is None or (os.path.exists(self.path) and not os.path.isfile(self.path)):  # noqa: PTH110, PTH113
+            return super().open(spider)
+        files, path = scheduler.crawl.parts.user_files, Path(self.path).absolute()
+        overwrite = self.write_mode == "wb" and not files.knows(path)
+        if overwrite and path.exists() and scheduler.was_complete:
             names = (path.with_stem(f"{path.stem}.{number}") for number in count(1))
-            self.path = str(next(name for name in names if not name.exists()))
-            logger.warning("%s: stays as it is, for the crawl was complete; what comes now goes to %s", path, self.path)
-        return super().open(spider)
+            path = next(name for name in names if not name.exists())
+            line = "%s: stays as it is, for the crawl was complete; what comes now goes to %s"
+            logger.warning(line, self.path, path)
+            self.path = str(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return cast("IO[bytes]", FeedStream(files.open(path, overwrite=overwrite), self._options))
 
 
-def _is_complete(scheduler: object) -> bool:
-    if not isinstance(scheduler, FrontierScheduler):
-        return False
-    return scheduler.crawl.parts.counters["pages"] > 0 and not scheduler.has_pending_requests()
+def crawl_of(crawler: Crawler) -> FrontierScheduler | None:
+    """The scheduler of a crawl; None in a run that is none."""
+    scheduler = crawler.engine.scheduler if crawler.engine is not None else None
+    return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
 def row_of(page: Page) -> dict[str, Any]:
@@ -148,7 +222,14 @@ class PageRows(Exporter):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        file = args[0] if args else kwargs.get("file")
         self._chosen = self.fields_to_export is not None  # CsvItemExporter sets it with its first row
+        self._feed = file.user_file if isinstance(file, FeedStream) else None
+
+    @property
+    def _continued(self) -> UserFile | None:
+        """The file if an earlier run of this crawl has begun it."""
+        return self._feed if self._feed is not None and self._feed.is_continued else None
 
     def export_item(self, item: Any) -> None:
         super().export_item(row_of(item) if isinstance(item, Page) and not self._chosen else item)
@@ -158,6 +239,22 @@ class Csv(PageRows, CsvItemExporter):
     """`-o pages.csv`. Spreadsheets open it, and strangers write its titles and texts."""
 
     _is_page = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self._continued is not None and self.include_headers_line:
+            dialect = {name: value for name, value in kwargs.items() if name in DIALECT}
+            self._go_on(self._continued.first, dialect)
+
+    def _go_on(self, header: bytes, dialect: dict[str, Any]) -> None:
+        """Write the columns that the file has, without a second header."""
+        try:
+            (names,) = csv.reader([header.decode(self.encoding or "utf-8")], **dialect)
+        except (ValueError, csv.Error):  # a header that is longer than what is kept of it
+            return
+        self.include_headers_line = False
+        if not self.fields_to_export:
+            self.fields_to_export, self._autodetected_fields = names, True
 
     def export_item(self, item: Any) -> None:
         self._is_page = isinstance(item, Page)
@@ -171,6 +268,17 @@ class Csv(PageRows, CsvItemExporter):
 class Json(PageRows, JsonItemExporter):
     """`-o pages.json`."""
 
+    def start_exporting(self) -> None:
+        if self._continued is None:
+            super().start_exporting()
+        else:
+            self.first_item = self._continued.last.rstrip().endswith(b"[")
+
+    def finish_exporting(self) -> None:
+        if self._feed is not None:
+            self._feed.freeze()
+        super().finish_exporting()
+
 
 class JsonLines(PageRows, JsonLinesItemExporter):
     """`-o pages.jsonl`."""
@@ -178,3 +286,12 @@ class JsonLines(PageRows, JsonLinesItemExporter):
 
 class Xml(PageRows, XmlItemExporter):
     """`-o pages.xml`."""
+
+    def start_exporting(self) -> None:
+        if self._continued is None:
+            super().start_exporting()
+
+    def finish_exporting(self) -> None:
+        if self._feed is not None:
+            self._feed.freeze()
+        super().finish_exporting()

@@ -78,6 +78,7 @@ class FrontierScheduler:
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open
         self.begun, self.end = time.monotonic(), RunEnd()
+        self.was_complete = False  # a former run had left nothing to do
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -93,6 +94,7 @@ class FrontierScheduler:
         try:
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
+            self.was_complete = self.crawl.parts.counters["pages"] > 0 and not self.has_pending_requests()
             await self._begin_since(getattr(spider, "earlier_crawls", ""))
             if ahead is not None:
                 await ahead.begin()

@@ -63,6 +63,7 @@ from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.outputs import Outputs
+from webcrawl.store.user_files import UserFiles
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 from webcrawl.urls.filters.scope import PageScope
@@ -214,6 +215,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         robots_answers=kind.robots_answers(robots, uplink, frontier, elsewhere),
         seeding=seeding,
         outputs=ground.outputs,
+        user_files=_user_files(ground),
         log=ground.log,
         portions=portions,
         refusals=refusals,
@@ -234,6 +236,13 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         revisiting=revisiting,
         rendering=rendering,
     )
+
+
+def _user_files(ground: Ground) -> UserFiles:
+    files = UserFiles(ground.db)
+    ground.outputs.on_show(files.flush)
+    ground.outputs.on_close(files.end)
+    return files
 
 
 def _own_features(ground: Ground) -> None:

@@ -32,6 +32,7 @@ from webcrawl.frontier.walkers import WalkRules
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
+from webcrawl.store.user_files import UserFiles
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.seeds.seed_reader import Seeds
 
@@ -113,6 +114,7 @@ class Parts:
     robots_answers: RobotsAnswers
     seeding: Seeding
     outputs: Outputs
+    user_files: UserFiles  # feeds
     log: CrawlLog
     portions: Portions
     refusals: Refusals

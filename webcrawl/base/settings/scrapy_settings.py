@@ -29,7 +29,7 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.memusage.MemoryUsage": 0,
     "scrapy.extensions.memdebug.MemoryDebugger": 0,
     "webcrawl.adapter.extensions.limits.Limits": 0,
-    "scrapy.extensions.feedexport.FeedExporter": 0,
+    "webcrawl.adapter.extensions.feed_export.CheckpointedFeeds": 10,
     "webcrawl.adapter.extensions.readable_log.ReadableLog": 50,
     "webcrawl.adapter.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.adapter.extensions.breaker.ErrorBreaker": 200,
@@ -137,7 +137,8 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
         ),
         Setting("FEED_STORAGES_BASE", FEED_STORAGES_BASE).means(
-            "Where feeds go: as Scrapy's, but a crawl that was complete overwrites no file."
+            "Where feeds go: as Scrapy's, but local files are part of the checkpoint (docs/from-scrapy.md), and a crawl "
+            "that was complete overwrites none."
         ),
         Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
             "Sends items through the pipelines without a coroutine for each."

@@ -1,0 +1,125 @@
+"""Scrapy's feeds, in step with the checkpoints: an item is exported when its page is finished.
+
+So a page that a checkpoint leaves out, and that the next run fetches again, has nothing in a feed.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, Self
+from urllib.parse import urlparse
+
+from itemadapter import ItemAdapter, is_item
+from scrapy import Item, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
+from scrapy.utils.misc import load_object
+
+from webcrawl.adapter.crawl_end import LOST_ITEMS
+from webcrawl.adapter.feeds import COMPRESSED, FeedFile, crawl_of
+from webcrawl.adapter.trip import page_under_way, when_finished
+from webcrawl.content.page import Page
+from webcrawl.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
+
+SCRAPYS = "scrapy.extensions.feedexport.FeedExporter"
+COMPRESSORS = frozenset(f"scrapy.extensions.postprocessing.{name}Plugin" for name in ("Gzip", "LZMA", "Bz2"))
+POSTPROCESSING = "postprocessing"  # Scrapy's option of a feed
+
+
+class CheckpointedFeeds(FeedExporter):
+    """In the place of Scrapy's own, unless EXTENSIONS names that."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if SCRAPYS in crawler.settings.getdict("EXTENSIONS"):
+            raise NotConfigured
+        return super().from_crawler(crawler)
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        for uri, options in self.feeds.items():
+            if POSTPROCESSING in options and self._is_file(uri):
+                self._take_over(uri, options)
+
+    def _is_file(self, uri: str) -> bool:
+        kind = self.storages.get(urlparse(uri).scheme, self.storages["file"])
+        return isinstance(kind, type) and issubclass(kind, FeedFile)
+
+    def _take_over(self, uri: str, options: dict[str, Any]) -> None:
+        """Have the file itself compress what is written: it knows when a checkpoint is taken."""
+        plugins = options[POSTPROCESSING]
+        if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
+            options[COMPRESSED] = options.pop(POSTPROCESSING)
+        else:
+            line = "FEEDS: %s: its plugins may hold items back, so that a kill loses some: write it without %s"
+            logger.warning(line, uri, POSTPROCESSING)
+
+    def open_spider(self, spider: Spider) -> None:
+        super().open_spider(spider)
+        scheduler = crawl_of(self.crawler)
+        if scheduler is not None:
+            try:
+                scheduler.crawl.parts.user_files.recover()
+            except StoreError as error:
+                scheduler.fail(error)
+
+    def item_scraped(self, item: Any, spider: Spider) -> None:
+        if page_under_way() is None:
+            self._export(item, spider)
+            return
+        try:
+            kept = copied(item)  # the spider may change it and yield it again
+        except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
+            self._lose(error)
+        else:
+            when_finished(partial(self._export, kept, spider))
+
+    def _export(self, item: Any, spider: Spider) -> None:
+        scheduler = crawl_of(self.crawler)
+        try:
+            super().item_scraped(item, spider)
+        except (StoreError, OSError, MemoryError) as error:
+            if scheduler is None:
+                raise
+            scheduler.fail(error)
+        except Exception as error:  # noqa: BLE001 - as with any signal's handler, the crawl goes on
+            self._lose(error)
+
+    def _lose(self, error: Exception) -> None:
+        logger.error("an item cannot be exported, so its feed lacks it", exc_info=error)
+        self.crawler.stats.inc_value(LOST_ITEMS)
+
+
+def _path_of(plugin: Any) -> str:
+    kind = load_object(plugin)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def copied(value: Any) -> Any:
+    """Return an item with its own containers: what else is in it is shared. A page does not change."""
+    if isinstance(value, list):
+        return [copied(one) for one in value]
+    if isinstance(value, (set, bytearray)):
+        return value.copy()
+    if isinstance(value, Page) or not is_item(value):
+        return value
+    if type(value) is dict:
+        return {name: copied(one) for name, one in value.items()}
+    return _copied_item(value)
+
+
+def _copied_item(item: Any) -> Any:
+    other = item.copy() if isinstance(item, Item) else copy.copy(item)
+    fields: Mapping[str, Any] = ItemAdapter(other)
+    for name, value in [*fields.items()]:
+        if (own := copied(value)) is not value:
+            with suppress(Exception):  # a frozen dataclass, whose lists are rarely changed
+                ItemAdapter(other)[name] = own
+    return other

@@ -1,0 +1,416 @@
+"""Files of the user's, outside JOBDIR, to which a crawl appends: its feeds. After a crash they are cut back.
+
+They are not the crawl's alone: the user may edit, move or remove them, and other programs may append to them. So a file
+is cut back to the length that the last checkpoint noted only if this crawl alone has written what would go: the file is
+no longer than the crawl meant to make it, and its last bytes before the cut are those that were noted. Any other file
+stays as it is, and is appended to.
+
+The journal `state/feeds.N` says, since the last checkpoint, where the crawl began to write to a file, and how long it
+has meant to make it; each line is written before the bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import msgpack
+
+from webcrawl.base.errors import words_of
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import regular
+from webcrawl.store.errors import StoreError
+from webcrawl.store.lock import identity
+from webcrawl.store.worker import side_by_side
+
+logger = logging.getLogger(__name__)
+
+OPEN, SHUT = "feed.open.", "feed.shut."  # before a path, in the table meta: written to at the checkpoint, or before it
+JOURNAL = "feeds."  # and a number: a file in the state folder
+NUMBER = "feeds"  # in the table meta: journals below this number say nothing new
+BEGUN, MEANT, ENDED = "begun", "meant", "ended"  # the first word of a line in the journal
+TAIL = 4096  # bytes before the end of a file by which it is recognised
+HEAD = 8192  # bytes of its first line that are kept
+AT_ONCE = 1 << 16  # bytes buffered per file
+FORGET = "DELETE FROM meta WHERE name = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What is known of a file that the crawl has written to."""
+
+    length: int  # without what ends the file, such as the bracket of a JSON list
+    crc: int  # of the last TAIL bytes before that
+    most: int  # bytes that the crawl has meant the file to have
+    first: bytes = b""  # the first line that the crawl has written, before it was compressed
+    last: bytes = b""  # its last bytes, before they were compressed
+
+
+@dataclass(slots=True)
+class Left:
+    """What a former run has left of a file."""
+
+    mark: Mark
+    is_ended: bool = False  # after the run's last checkpoint: all of it is the checkpoint's, or ends the file
+
+
+class UserFile:
+    """One file that is open for appending; made by `UserFiles.open`."""
+
+    def __init__(self, files: UserFiles, path: Path, mark: Mark | None, *, overwrite: bool) -> None:
+        """`mark`: of the file as this crawl has left it; None if the file is another's, or not there."""
+        self.path, self._files, self.users = path, files, 1
+        self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
+        self._waiting: list[bytes] = []
+        self._buffered = 0
+        self.is_shared = self.unsynced = False
+        self.committed = -1  # bytes that the last checkpoint has noted
+        self.is_late = files.is_over  # nothing of a page is in it
+        self._final: Mark | None = None
+        self.is_continued = mark is not None and bool(mark.first)
+        self.first, self.last = (mark.first, mark.last) if mark is not None else (b"", b"")
+        self._open(mark, overwrite=overwrite)
+
+    def _open(self, mark: Mark | None, *, overwrite: bool = False) -> None:
+        disk = self._files.disk
+        try:
+            self._fd = disk.append(self.path)
+            size = os.fstat(self._fd).st_size
+            wanted = mark.length if mark is not None else 0 if overwrite else size
+            if size != wanted:
+                disk.truncate(self._fd, wanted)
+                self.unsynced = True
+            self._tail = os.pread(self._fd, TAIL, max(0, wanted - TAIL))
+            self._files.note(BEGUN, wanted, self.path, zlib.crc32(self._tail))
+        except OSError as error:
+            raise StoreError(f"{self.path}: {words_of(error)}") from error
+        self._size = wanted  # what is written
+        self._identity = identity(self._fd)
+
+    def write(self, data: bytes) -> int:
+        """Buffer all of `data`."""
+        self._waiting.append(data)
+        self._buffered += len(data)
+        if self._buffered > AT_ONCE:
+            self.flush()
+        return len(data)
+
+    def tell(self) -> int:
+        """Return the position of the next byte."""
+        return self._size + self._buffered
+
+    def keep(self, data: bytes) -> None:
+        """Remember the beginning and the end of what is written, which is `data` before it is compressed."""
+        if b"\n" not in self.first and len(self.first) <= HEAD:
+            self.first += data[: data.find(b"\n") + 1] or data[: HEAD + 1]
+        self.last = (self.last + data[-16:])[-16:]
+
+    def flush(self) -> None:
+        """Write the buffer. Raise StoreError if the disk does not take it; the next run cuts back what it took."""
+        if not self._waiting:
+            return
+        self._look()
+        data, disk = b"".join(self._waiting), self._files.disk
+        try:
+            if not self.is_shared:
+                self._files.note(MEANT, self._size + len(data), self.path)
+            with disk.waiting():
+                disk.write(self._fd, data)
+        except OSError as error:
+            raise StoreError(f"{self.path}: {words_of(error)}") from error
+        self._waiting.clear()
+        self._buffered = 0
+        self._size += len(data)
+        self._tail = (self._tail + data)[-TAIL:]
+        self.unsynced = True
+
+    def _look(self) -> None:
+        """Notice what others have done to the file since it was written to last."""
+        if identity(self.path) != self._identity:
+            logger.warning("%s: was moved or removed: what comes now goes to a new file of that name", self.path)
+            self._files.let_go(self._fd)
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreError(f"{self.path}: {words_of(error)}") from error
+            self._open(None)
+        size = os.fstat(self._fd).st_size
+        if size != self._size:
+            if not self.is_shared:
+                line = "%s: another program writes to this file, too: after a kill its last lines may be there twice"
+                logger.warning(line, self.path)
+            self.is_shared, self._size = True, size
+
+    def mark(self) -> Mark:
+        """Return what a checkpoint notes; call `flush` first."""
+        if self._final is not None:
+            return replace(self._final, most=self._size)
+        return Mark(self._size, zlib.crc32(self._tail), self._size, self.first, self.last)
+
+    def freeze(self) -> None:
+        """Call before what ends the file: a later run that appends cuts that off first."""
+        self.settle()
+        self.flush()
+        self._final = self.mark()
+
+    def sync(self) -> None:
+        """Make what was written survive a power cut."""
+        self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
+        self._files.disk.sync(self._fd)
+
+    def close(self) -> None:
+        """Write the rest. A caller that opened the path again goes on."""
+        self.users -= 1
+        if self.users:
+            return
+        self.settle()
+        self.flush()
+        self._files.ended(self, self._fd)
+
+
+class UserFiles:
+    """All files of the user's that the crawl appends to: a Part of the checkpoint."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db, self.disk = db, db.disk
+        self._open: dict[Path, UserFile] = {}
+        self._ended: dict[Path, Mark | None] = {}  # since the last checkpoint; None: shared with another program
+        self._left: dict[Path, Left] = {}  # by former runs, and not opened again
+        self._closing: list[Future[None]] = []
+        self._syncing: Future[None] | None = None
+        self._journals: list[Path] = []
+        self._number = 0
+        self._is_read = False
+        self.is_over = False
+        db.join(self)
+
+    # -- what former runs have left
+
+    def recover(self) -> None:
+        """Cut back what a crashed run has written after its last checkpoint. A second call does nothing."""
+        if self._is_read:
+            return
+        self._is_read = True
+        self._read()
+        for path, left in [*self._left.items()]:
+            if left.is_ended or left.mark.most == left.mark.length:
+                continue
+            if _is_as_left(path, left.mark):
+                self._cut(path, left)
+            else:
+                del self._left[path]
+                if path.exists():
+                    line = "%s: was changed since the crawl wrote to it: it is not cut back, lines may be there twice"
+                    logger.warning(line, path)
+
+    def _read(self) -> None:
+        for name, value in self._db.named(OPEN):
+            self._left[Path(name.removeprefix(OPEN))] = Left(Mark(*msgpack.unpackb(value)))
+        least = int(self._db.get(NUMBER) or 0)
+        found = {int(path.suffix[1:]): path for path in self._db.folder.glob(f"{JOURNAL}*") if _is_numbered(path)}
+        self._number = max([least, *(number + 1 for number in found)])
+        self._journals = [found[number] for number in sorted(found)]
+        for number in sorted(found):
+            if number >= least:
+                self._read_journal(found[number])
+
+    def _read_journal(self, journal: Path) -> None:
+        with regular(journal) as file:
+            lines = file.readlines()
+        for line in lines:
+            with suppress(ValueError):  # a line that was cut off says nothing
+                word, size, crc, name = json.loads(line)
+                self._heard(word, size, crc, Path(name))
+
+    def _heard(self, word: str, size: int, crc: int, path: Path) -> None:
+        left = self._left.get(path)
+        if word == BEGUN:
+            before = left.mark if left is not None else None
+            if before is not None and (before.length, before.crc) == (size, crc):
+                mark = replace(before, most=size)
+            else:
+                mark = self._shut(path) or Mark(size, crc, size)
+                if (mark.length, mark.crc) != (size, crc):
+                    mark = Mark(size, crc, size)
+            self._left[path] = Left(replace(mark, most=size))
+        elif left is not None:
+            left.mark = replace(left.mark, most=max(left.mark.most, size))
+            left.is_ended = word == ENDED
+
+    def _shut(self, path: Path) -> Mark | None:
+        value = self._db.get(f"{SHUT}{path}")
+        return Mark(*msgpack.unpackb(value)) if value else None
+
+    def _cut(self, path: Path, left: Left) -> None:
+        length = left.mark.length
+        try:
+            fd = self.disk.append(path)
+            try:
+                self.disk.truncate(fd, length)
+                self.disk.sync(fd)
+            finally:
+                os.close(fd)
+            self.note(BEGUN, length, path, left.mark.crc)
+        except OSError as error:
+            raise StoreError(f"{path}: {words_of(error)}") from error
+        left.mark = replace(left.mark, most=length)
+
+    # -- files
+
+    def knows(self, path: Path) -> bool:
+        """Return whether this crawl has written to the file, and it is as the crawl left it."""
+        self.recover()
+        return path in self._open or self._mark_of(path) is not None
+
+    def open(self, path: Path, *, overwrite: bool) -> UserFile:
+        """Open an absolute path for appending, after what this crawl has written, or after what is there.
+
+        `overwrite`: empty a file that is there and not this crawl's.
+        """
+        self.recover()
+        opened = self._open.get(path)
+        if opened is not None:
+            opened.users += 1
+            return opened
+        mark = self._mark_of(path)
+        self._ended.pop(path, None)
+        self._left.pop(path, None)
+        opened = self._open[path] = UserFile(self, path, mark, overwrite=overwrite)
+        return opened
+
+    def _mark_of(self, path: Path) -> Mark | None:
+        left = self._left.get(path)
+        mark = self._ended.get(path) or (left.mark if left is not None else None)
+        if mark is None and path not in self._ended:
+            mark = self._shut(path)
+        return mark if mark is not None and _is_as_left(path, mark) else None
+
+    def ended(self, file: UserFile, fd: int) -> None:
+        """A file is closed."""
+        del self._open[file.path]
+        self._ended[file.path] = None if file.is_shared else file.mark()
+        is_committed = file.is_late or file.mark().length == file.committed
+        if self.is_over and is_committed and not file.is_shared:  # else the next run cuts it back, if it may
+            self.note(ENDED, file.mark().most, file.path)
+        self.let_go(fd)
+
+    def let_go(self, fd: int) -> None:
+        """Close a descriptor once its file is synced."""
+        close = partial(_sync_and_close, self.disk.sync, fd)
+        if self.is_over:
+            close()
+        else:
+            self._closing.append(self._db.worker.submit(close))
+
+    def end(self) -> None:
+        """The crawl is being closed: what ends its files is written later, and noted in the journal only."""
+        self.is_over = True
+
+    def flush(self) -> None:
+        """Write what is buffered, so that whoever follows a file sees it."""
+        for file in self._open.values():
+            file.flush()
+
+    def note(self, word: str, size: int, path: Path, crc: int = 0) -> None:
+        """Add a line to the journal."""
+        journal = self._db.folder / f"{JOURNAL}{self._number}"
+        if not self._journals or self._journals[-1] != journal:
+            self._journals.append(journal)
+        fd = self.disk.append(journal)
+        try:
+            self.disk.write(fd, f"{json.dumps([word, size, crc, str(path)])}\n".encode())
+        finally:
+            os.close(fd)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        """Sync in a thread; `save` syncs the little that is written meanwhile."""
+        if not self._open:
+            return
+        self.flush()
+        ready = [file for file in self._open.values() if file.unsynced]
+        self._syncing = self._db.worker.submit(partial(_sync, ready))
+        while not self._db.worker.done(self._syncing):
+            yield
+
+    def save(self) -> None:
+        if not self._is_read:
+            return
+        self._finish_syncing()
+        for file in self._open.values():
+            file.settle()
+            file.flush()
+        _sync([file for file in self._open.values() if file.unsynced])
+        for path, file in self._open.items():
+            self._note(path, None if file.is_shared else file.mark(), OPEN)
+            file.committed = file.mark().length
+        for path, mark in self._ended.items():
+            self._note(path, mark, SHUT)
+        for path, left in self._left.items():
+            self._note(path, left.mark, SHUT)
+        self._ended.clear()
+        self._left.clear()
+        for journal in self._journals:
+            self._db.discard(journal)
+        self._journals.clear()
+        self._number += 1
+        self._db.set(NUMBER, b"%d" % self._number)
+
+    def _finish_syncing(self) -> None:
+        syncing = [*self._closing, *([self._syncing] if self._syncing is not None else ())]
+        self._closing.clear()
+        self._syncing = None
+        for one in syncing:
+            try:
+                self._db.worker.result(one)
+            except OSError as error:
+                raise StoreError(words_of(error)) from error
+
+    def _note(self, path: Path, mark: Mark | None, kind: str) -> None:
+        other = SHUT if kind == OPEN else OPEN
+        self._db.execute(FORGET, (f"{other}{path}",))
+        if mark is None:
+            self._db.execute(FORGET, (f"{kind}{path}",))
+        else:
+            value = msgpack.packb([mark.length, mark.crc, mark.most, mark.first, mark.last])
+            self._db.set(f"{kind}{path}", value)
+
+
+def _is_as_left(path: Path, mark: Mark) -> bool:
+    """Return whether a file is what the crawl has left, and no longer than the crawl has made it."""
+    try:
+        with regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not mark.length <= size <= mark.most:
+                return False
+            return zlib.crc32(os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))) == mark.crc
+    except OSError:
+        return False
+
+
+def _is_numbered(path: Path) -> bool:
+    return path.suffix[1:].isdecimal()
+
+
+def _sync(files: list[UserFile]) -> None:
+    side_by_side([file.sync for file in files])
+
+
+def _sync_and_close(sync: Callable[[int], None], fd: int) -> None:
+    try:
+        sync(fd)
+    finally:
+        os.close(fd)
+
+
+def _nothing() -> None:
+    """For a file that is not compressed."""
