@@ -1,6 +1,9 @@
 """A Scrapy project that knows of webcrawl by one setting: its own spiders, Scrapy's own commands."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from random import Random
 
@@ -10,6 +13,7 @@ from tests.support.crashes import crash
 from tests.support.crawling import POLITE, Crawl, scrapy
 from tests.support.cuts import cut
 from tests.support.examples import in_campaign
+from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
@@ -227,6 +231,102 @@ class TestEnds:
 
         assert crawl.stats["reason"] == "start_error"
         assert "ZeroDivisionError" in crawl.output.read_text()
+
+
+class TestDaily:
+    """A spider that is run each day, without JOBDIR."""
+
+    def words(self, site, *more):
+        words = ["crawl", "shop", "-a", f"start={site}/0", "-s", "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8"]
+        return [*words, "-s", "POLITENESS_MIN_DELAY=0", "-s", "POLITENESS_FACTOR=0", "-O", "items.jl", *more]
+
+    def test_the_next_run_crawls_again(self, project):
+        """A complete crawl of a spider without JOBDIR is kept beside, and the next run begins anew, which is logged.
+
+        The second run of a daily spider fetched nothing and ended with status 0, with nothing in its log.
+        """
+        with serving(Linked) as site:
+            for earlier in (0, 1, 2):
+                assert scrapy(self.words(site, "-s", "LOG_LEVEL=WARNING"), project, project / "out") == 0
+
+                assert len((project / "items.jl").read_text().splitlines()) == 29
+                said = (project / "out").read_text()
+                assert said.count("crawls/shop: the crawl of this spider was complete") == bool(earlier)
+                assert f"What it had is in crawls/shop.{earlier} ({earlier} earlier crawl" in said or not earlier
+        assert {path.name for path in (project / "crawls").iterdir()} == {"shop", "shop.1", "shop.2"}
+        assert archived(project / "crawls/shop.1") == archived(project / "crawls/shop")
+
+    def test_a_crawl_that_is_not_complete_is_resumed(self, project):
+        """A crawl that was stopped is resumed, once; then it is complete."""
+        with serving(Linked) as site:
+            assert scrapy(self.words(site, "-s", "CLOSESPIDER_PAGECOUNT=5"), project, project / "out") == 0
+            assert scrapy(self.words(site), project, project / "out") == 0
+
+        assert [path.name for path in (project / "crawls").iterdir()] == ["shop"]
+        assert max(archived(project / "crawls/shop").values()) == 1
+        assert len((project / "items.jl").read_text().splitlines()) == 29
+
+    def test_with_a_jobdir_nothing_is_crawled_again(self, project):
+        """With JOBDIR a complete crawl stays as it is, with its feed, and a warning says why nothing comes."""
+        with serving(Linked) as site:
+            words = self.words(site, "-s", "JOBDIR=job", "-s", "LOG_LEVEL=WARNING")
+            assert scrapy(words, project, project / "out") == 0
+            before = (project / "items.jl").read_text()
+            assert scrapy(words, project, project / "out") == 0
+
+        assert (project / "items.jl").read_text() == before
+        said = (project / "out").read_text()
+        assert "job: the crawl was complete: nothing was left to do. Use another JOBDIR" in said
+
+
+PROGRAM = """
+import sys
+
+from scrapy import signals
+from scrapy.crawler import {kind}
+from scrapy.utils.project import get_project_settings
+
+settings = get_project_settings()
+settings.setdict({settings!r})
+process = {kind}(settings)
+first = process.create_crawler("shop")
+later = []
+
+
+def scraped():
+    if not later:
+        later.append(process.crawl("shop", start={start!r}))
+
+
+first.signals.connect(scraped, signals.item_scraped)
+process.crawl(first, start={start!r})
+process.crawl("shop", start={start!r})
+process.start()
+sys.exit(process.bootstrap_failed)
+"""
+
+
+@pytest.mark.parametrize("kind", ["CrawlerProcess", *in_campaign("AsyncCrawlerProcess")])
+def test_two_crawls_on_one_jobdir(project, kind):
+    """A second crawl of a program on one JOBDIR is refused in one line, at any log level; the first goes on.
+
+    Scrapy logged AssertionErrors of its CoreStats, and at the level CRITICAL nothing. Of the two refused crawls one is
+    begun together with the first, one while that runs.
+    """
+    quick = {"POLITENESS_MIN_DELAY": 0, "POLITENESS_FACTOR": 0, "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8"}
+    with serving(Linked) as site:
+        settings = {**quick, "JOBDIR": "job", "LOG_LEVEL": "CRITICAL"}
+        (project / "program.py").write_text(PROGRAM.format(kind=kind, settings=settings, start=f"{site}/0"))
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "program.py"]
+        ended = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+    lines = ended.stderr.splitlines()
+    assert ended.returncode == 1
+    assert [line.partition("CRITICAL: ")[2] for line in lines] == [
+        "JOBDIR = job: another crawl of this program is using it. Give each crawl a JOBDIR of its own"
+    ] * 2, ended.stderr
+    assert len(archived(project / "job")) == 31
 
 
 class TestOtherCommands:

@@ -232,7 +232,7 @@ def test_what_ends_a_file_under_way(tmp_path, feed):
 
 
 def test_a_batch_that_no_checkpoint_has(tmp_path, feed):
-    """A file that was begun and closed since the last checkpoint is emptied after a crash, as is what a failure left."""
+    """A file that was begun and closed since the last checkpoint is emptied after a crash or a failure."""
     for is_over in (False, True):  # a crawl whose last checkpoint fails closes its feeds, too
         run = Run(tmp_path)
         file = run.append(feed, b"a\n")

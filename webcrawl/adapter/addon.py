@@ -17,6 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.crawl_end import tell
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.finished_crawl import NothingLeft
@@ -85,15 +86,20 @@ class WebcrawlAddon:
         for name, added in MERGED.items():
             priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
             settings.set(name, settings.getdict(name) | dict(added), priority)
-        settings.set("JOBDIR", default_jobdir(spider.name, vars(spider).get(JOB, "")), PRIORITY)
+        job = vars(spider).get(JOB, "")
+        anew = not settings["JOBDIR"] and not job  # a job of scrapyd under the same name resumes
+        settings.set("JOBDIR", default_jobdir(spider.name, job), PRIORITY)
         try:
             refuse(settings)
-            preflight_crawler(settings, spider, complete=_ends_a_command())
+            preflight_crawler(settings, spider, complete=_ends_a_command(), anew=anew)
         except NothingLeft as told:
+            if settings["LOG_FILE"]:
+                logger.warning("%s", told)
             sys.stderr.write(f"{told}\n")
             raise SystemExit(0) from told
         except CannotStart as error:
             if not _ends_a_command():
+                tell(error)
                 raise
             if settings["LOG_FILE"]:
                 logger.critical("%s", error)

@@ -10,7 +10,9 @@ from pathlib import Path
 from traceback import FrameSummary, extract_stack, extract_tb
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
+from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
@@ -18,6 +20,8 @@ from webcrawl.base.errors import lack
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
+
+logger = logging.getLogger(__name__)
 
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED})
@@ -35,9 +39,26 @@ class EndedBadly(Exception):  # noqa: N818 - reads as what it is
     """Raised to whoever waits for a crawl that ended for one of these reasons, so that its process fails too."""
 
 
+_TOLD: WeakSet[BaseException] = WeakSet()
+
+
+def tell(error: BaseException) -> None:
+    """Log, in one line, why a crawl cannot be opened; once, whoever catches the error later."""
+    if error not in _TOLD:
+        _TOLD.add(error)
+        logger.critical("%s", error)
+    logging.getLogger("asyncio").addFilter(is_news)
+
+
+def was_told(error: BaseException) -> bool:
+    """Return whether a line has said what this error says."""
+    return error in _TOLD
+
+
 def is_news(record: logging.LogRecord) -> bool:
-    """A filter for asyncio's log: Scrapy's own commands leave such an end to it, which prints a traceback."""
-    return record.exc_info is None or not isinstance(record.exc_info[1], EndedBadly)
+    """A filter for asyncio's log: Scrapy leaves to it what nobody awaits, and it prints a traceback."""
+    error = record.exc_info[1] if record.exc_info is not None else None
+    return error is None or not (isinstance(error, EndedBadly) or was_told(error))
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
@@ -106,9 +127,16 @@ def _line(line: FrameSummary) -> str:
     return f"{line.name} ({line.filename}, line {line.lineno})"
 
 
-def hush() -> None:
-    """Call it when the crawl cannot be opened: Scrapy also closes its scraper then, which it has not opened."""
+def hush(crawler: Crawler) -> None:
+    """Call it when the crawl cannot be opened: Scrapy also closes then what it has not opened.
+
+    That is its scraper, and those of its extensions that want to have heard of the beginning.
+    """
     logging.getLogger(_Hush.logger).addFilter(_Hush())
+    for extension in crawler.extensions.middlewares:
+        closed = getattr(extension, "spider_closed", None)
+        if getattr(closed, "__module__", "").startswith("scrapy.extensions."):
+            crawler.signals.disconnect(closed, signals.spider_closed)
 
 
 class _Hush(logging.Filter):

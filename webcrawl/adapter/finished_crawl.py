@@ -24,6 +24,7 @@ from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lock import Lock
+from webcrawl.store.outputs import STORED
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 logger = logging.getLogger(__name__)
@@ -51,14 +52,36 @@ def make_room(folder: Path, *, again: bool) -> None:
         if again or any((folder / "warc").glob("*.warc.gz")):
             if folder.name in ("", ".."):  # under such a name it stays where it is
                 raise CannotStart(f"JOBDIR = {folder}: to begin anew it is needed by its name: {folder.resolve()}")
-            names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
-            kept = next(name for name in names if not name.exists())
-            folder.rename(kept)
-            logger.warning("%s: begins anew; what it had is in %s", folder, kept)
+            logger.warning("%s: begins anew; what it had is in %s", folder, _put_beside(folder))
         else:
             _empty(folder)
     finally:
         lock.close()
+
+
+def _put_beside(folder: Path) -> Path:
+    names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
+    kept = next(name for name in names if not name.exists())
+    folder.rename(kept)
+    return kept
+
+
+def put_complete_beside(folder: Path) -> None:
+    """Keep a complete crawl beside its folder, so that the spider crawls anew. Raise StateLocked if it runs."""
+    lock = Lock(folder / "state")
+    try:
+        lock.add(folder)
+        if stats_file.read(folder).get("reason") != FINISHED:  # another process has begun since
+            return
+        kept = _put_beside(folder)
+    finally:
+        lock.close()
+    earlier = sum(one.suffix[1:].isdecimal() for one in folder.parent.glob(f"{folder.name}.*"))
+    line = (
+        "%s: the crawl of this spider was complete, and no JOBDIR is given: it begins anew. What it had is in %s (%s "
+        "kept there; remove those that are not needed)"
+    )
+    logger.warning(line, folder, kept, counted(earlier, "earlier crawl"))
 
 
 def _empty(folder: Path) -> None:
@@ -88,27 +111,38 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
     The crawl is one that was opened for this question: it is closed without a checkpoint afterwards.
     """
     parts = crawl.parts
-    if stats_file.read(folder).get("reason") != FINISHED or parts.seeding.away > 0 or parts.outputs.unfinished:
-        return
-    for url in urls:
-        try:
-            crawl.parts.discovery.submit(Link(canonical(url)))
-        except InvalidUrl:
-            return
-    if _goes_on(crawl):
-        return
-    if crawl.parts.seeding.away > 0:  # a list that cannot be read any more
+    if not is_complete(folder, crawl, urls):
         return
     figures = crawl.stats()
-    if figures["queued"] > figures["over_budget"]:  # of hosts set aside, which this run may try
-        return
-    pages = counted(crawl.parts.counters["pages"], "page")
+    pages = counted(parts.counters["pages"], "page")
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
         out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
     changed = _changed(folder, *_terms(folder, parts.db))
     left = _left(figures)
     raise NothingLeft(f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}")
+
+
+def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
+    """Return whether all of the crawl is done, these URLs included."""
+    parts = crawl.parts
+    if stats_file.read(folder).get("reason") != FINISHED or parts.seeding.away > 0 or parts.outputs.unfinished:
+        return False
+    for url in urls:
+        try:
+            parts.discovery.submit(Link(canonical(url)))
+        except InvalidUrl:
+            return False
+    if _goes_on(crawl) or parts.seeding.away > 0:  # or a list cannot be read any more
+        return False
+    figures = crawl.stats()
+    return bool(figures["queued"] <= figures["over_budget"])  # else of hosts set aside, which this run may try
+
+
+def is_stored(crawl: Crawl) -> bool:
+    """Return whether a store has all finished files of the crawl."""
+    stored = {name.removeprefix(STORED) for name, _ in crawl.parts.db.named(STORED)}
+    return all(name in stored for name, _ in crawl.parts.outputs.finished())
 
 
 def _left(figures: Mapping[str, float]) -> str:

@@ -20,10 +20,17 @@ from webcrawl.adapter.extensions import metrics, websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds
-from webcrawl.adapter.finished_crawl import make_room, refuse_complete, start_urls_of
+from webcrawl.adapter.finished_crawl import (
+    is_complete,
+    is_stored,
+    make_room,
+    put_complete_beside,
+    refuse_complete,
+    start_urls_of,
+)
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
 from webcrawl.adapter.own_files import check_own_files
-from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
@@ -108,7 +115,8 @@ def preflight(
         if first:
             _surroundings(values)
         make_room(folder, again=again)
-        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk, start)
+        anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk, start, anew=anew)
         if not first:
             _surroundings(values)
     except REASONS as error:
@@ -159,22 +167,26 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
         raise CannotStart(f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}") from error
 
 
-def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool) -> None:
+def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool, anew: bool) -> None:
     """Checks a crawl whose settings are complete, with those of its spider and of add-ons. Raises CannotStart.
 
-    `complete`: NothingLeft too.
+    `complete`: NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept beside.
     """
     name, seeds = spider.name, getattr(spider, "seed_lists", "")
     try:
         check_scrapy()
         values = plain_values(settings, name)
+        if runs_here(Path(values["JOBDIR"])):
+            raise in_use_here(values["JOBDIR"])
         _handlers(settings, values)
         check_feeds(settings)
         check_own_files(settings, Path(values["JOBDIR"]))
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None
-        _folder(values, name, on_command_line(settings), start=Start(urls=urls, anew="") if urls is not None else None)
+        start = Start(urls=urls, anew="") if urls is not None else None
+        anew = anew and _may_begin_anew(settings, type(spider), values)
+        _folder(values, name, on_command_line(settings), start=start, anew=anew)
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
@@ -298,6 +310,12 @@ def _start(
     return Start(urls=urls) if urls is not None else None
 
 
+def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]) -> bool:
+    """Return whether the spider is one that its user expects to crawl each time, as in plain Scrapy."""
+    shares = settings.get("REDIS_URL") or settings.get("REDIS_HOST") or values["HIVE_DRONES"]
+    return not (shares or issubclass(spider, WebSpider))
+
+
 def check_name(folder: Path) -> None:
     """Raises CannotStart for a JOBDIR that cannot be told of."""
     name = str(folder.absolute())
@@ -311,8 +329,13 @@ def _folder(
     fixed: Collection[str],
     walk: WalkRules | None = None,
     start: Start | None = None,
+    *,
+    anew: bool = False,
 ) -> None:
-    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version."""
+    """Opens everything in JOBDIR, which may be another process's or spider's, damaged, or of another version.
+
+    `anew`: if the crawl there is complete, it is kept beside, and another one begins.
+    """
     folder = Path(values["JOBDIR"])
     check_name(folder)
     if (folder / HIVE).exists():
@@ -331,10 +354,15 @@ def _folder(
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
-    with closing(crawl):
-        if start is not None and values["OUTPUT_STORE"] is None:  # to which files may be left to copy
-            with _quiet("webcrawl"):
-                refuse_complete(folder, crawl, start.urls, anew=start.anew)
+    has_store = values["OUTPUT_STORE"] is not None  # to which files may be left to copy
+    begins_anew = False
+    with closing(crawl), _quiet("webcrawl"):
+        if anew:
+            begins_anew = is_complete(folder, crawl) and (not has_store or is_stored(crawl))
+        elif start is not None and not has_store:
+            refuse_complete(folder, crawl, start.urls, anew=start.anew)
+    if begins_anew:
+        put_complete_beside(folder)
 
 
 def _check(folder: Path) -> None:

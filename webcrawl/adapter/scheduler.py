@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from scrapy import Request, Spider, signals
@@ -21,7 +22,7 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter import barrier
 from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news
+from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news, tell
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.hive_side import HiveSide
@@ -45,7 +46,7 @@ from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
@@ -55,11 +56,24 @@ from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.network import Network
-from webcrawl.store.errors import StoreError
+from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
+
+RUNNING: set[Path] = set()  # the JOBDIRs of the crawls of this program
+
+
+def runs_here(folder: Path) -> bool:
+    """Return whether a crawl of this program has this JOBDIR."""
+    return folder.absolute() in RUNNING
+
+
+def in_use_here(folder: object) -> CannotStart:
+    """The error of a second crawl on a JOBDIR in one program."""
+    why = "another crawl of this program is using it. Give each crawl a JOBDIR of its own"
+    return CannotStart(f"JOBDIR = {folder}: {why}")
 
 
 class FrontierScheduler:
@@ -99,9 +113,24 @@ class FrontierScheduler:
             if ahead is not None:
                 await ahead.begin()
             self.hive.begin(self)
-        except BaseException:
-            hush()
+        except StateLocked as error:
+            hush(self.crawler)
+            if not runs_here(self._folder):
+                tell(error)
+                raise
+            refusal = in_use_here(values["JOBDIR"])
+            tell(refusal)
+            raise refusal from error
+        except BaseException as error:
+            hush(self.crawler)
+            if isinstance(error, StoreError):
+                tell(error)
             raise
+        RUNNING.add(self._folder)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(values_of(self.crawler)["JOBDIR"]).absolute()
 
     def _begin(self, spider: Spider) -> Ahead | None:
         """Opens the crawl, and connects it with Scrapy; returns what is done with answers before they are processed."""
@@ -269,6 +298,7 @@ class FrontierScheduler:
         except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(tamed(error))
         finally:
+            RUNNING.discard(self._folder)
             self.keeping.over = True
             self.moments.ends.close()
             try:

@@ -154,7 +154,7 @@ class TestCrawls:
     @pytest.mark.campaign
     @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
     def test_every_page_once(self, tmp_path, simweb, project, kill):
-        """The pipelines of docs/extending.md, and a feed, have each page once, whether the crawl was stopped or killed."""
+        """The pipelines of docs/extending.md and a feed have each page once, of a crawl that is stopped or killed."""
         server = simweb(8, 120, latency=0.02)
         for name in ("TitlesFilePipeline", "AddressesPipeline"):
             (project / f"myproject/{name.lower()}.py").write_text(example("docs/extending.md", name))

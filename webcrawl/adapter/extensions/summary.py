@@ -91,6 +91,8 @@ class Summary:
         elif not values_of(self._crawler)["HIVE_DRONES"]:
             lines += self.afterwards() if self._crawl.parts.counters["pages"] else []
             lines += self.stopped(reason)
+        if scheduler_of(self._crawler).was_complete and self._crawl.parts.counters["pages"] == self._before:
+            logger.warning("%s: the crawl was complete: nothing was left to do. Use another JOBDIR", self._folder)
         for line in lines:
             logger.info("%s", line)
         if self._aloud:

@@ -137,8 +137,8 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
         ),
         Setting("FEED_STORAGES_BASE", FEED_STORAGES_BASE).means(
-            "Where feeds go: as Scrapy's, but local files are part of the checkpoint (docs/from-scrapy.md), and a crawl "
-            "that was complete overwrites none."
+            "Where feeds go: as Scrapy's, but local files are part of the checkpoint (docs/from-scrapy.md), and a "
+            "crawl that was complete overwrites none."
         ),
         Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
             "Sends items through the pipelines without a coroutine for each."

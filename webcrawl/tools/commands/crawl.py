@@ -28,7 +28,7 @@ from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.crawl_end import EndedBadly, where
+from webcrawl.adapter.crawl_end import EndedBadly, was_told, where
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.exhaustion_watch import Alarm
 from webcrawl.adapter.given_settings import check_given, check_log_file
@@ -217,7 +217,7 @@ class Command(CrawlCommand):
         """
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415
 
-        if error is not None and not isinstance(error, EndedBadly):
+        if error is not None and not isinstance(error, EndedBadly) and not was_told(error):
             known = isinstance(error, REASONS)
             line = _line(error) if _of_system(error) and not known else str(error)
             logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
