@@ -52,7 +52,10 @@ def test_seeds_that_are_away(tmp_path):
     ("name", "line"),
     [
         ("requests/unkept", "5 requests of the spider lost, as the log says: they could not be kept"),
-        ("status/-5005", "5 requests ended with status -5005: the spider no longer has the methods that they name"),
+        (
+            "status/-5005",
+            "5 requests ended with status -5005: the spider no longer has the methods or values that they name",
+        ),
         ("hive/refused", "5 items of letters from the hive's server refused in this run, as the log says"),
         ("redis_seeds/bad", "5 seeds from the server refused, as the log says"),
     ],

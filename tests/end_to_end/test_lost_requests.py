@@ -20,7 +20,7 @@ def _here():
 
 
 def crawl_of(tmp_path, here, spider, **settings):
-    module = {"lambdas": "lost_spiders", "renaming": "renaming_spiders"}[spider]
+    module = "renaming_spiders" if spider == "renaming" else "lost_spiders"
     given = {"SPIDER_MODULES": f"tests.support.{module}", **FAST, **settings}
     return Crawl(tmp_path / "job", {"here": here, "notes": tmp_path / "notes"}, given, spider)
 
@@ -43,13 +43,13 @@ class TestLambdas:
         assert crawl.run() == 1
         text = said(crawl)
 
-        assert noted(tmp_path) == {"page": 3}
+        assert noted(tmp_path) == {"page": 3, "second": 1}
         (line,) = re.findall(r".*no method of the spider: use one, as in callback=.*", text)
         assert "lambda/0> cannot be kept on disk: its callback Lambdas.parse.<locals>.<lambda>" in line
         assert text.count("as in errback=self.parse_item") == 1
-        assert text.count("its cb_kwargs must be plain values") == 1
-        assert "5 requests of the spider lost, as the log says" in text
-        assert crawl.stats["requests/unkept"] == 5
+        assert text.count("its cb_kwargs 'answer' has a TextResponse, which cannot be kept on disk") == 1
+        assert "4 requests of the spider lost, as the log says" in text
+        assert crawl.stats["requests/unkept"] == 4
         assert crawl.stats["reason"] == "finished"
 
     def test_the_end_says_it_once(self, tmp_path, here):
@@ -60,7 +60,54 @@ class TestLambdas:
         running.interrupt()
 
         assert [running.wait(), crawl.run(), crawl.run()] == [0, 1, 0]
-        assert "5 requests of the spider lost" in said(crawl)
+        assert "4 requests of the spider lost" in said(crawl)
+
+
+class TestValues:
+    """Items, datetimes, Decimals, sets, tuples and Requests in `meta` vanished without a word."""
+
+    def test_they_arrive(self, tmp_path, here):
+        """Values that Scrapy's disk queues keep arrive as they were; others are in memory, with a warning for each."""
+        crawl = crawl_of(tmp_path, here, "valued")
+
+        assert crawl.run() == 0
+
+        assert noted(tmp_path) == {"detail": 20, "held": 10, "page": 10}
+        lines = [tuple(line) for line in map(json.loads, (tmp_path / "notes").read_text().splitlines())]
+        for number in range(10):
+            shown = ("Product", str(number), "1.10", number, "2026-11-27T00:00:00+00:00", "failed", "tuple")
+            assert lines.count(("detail", *shown)) == 2
+        text = said(crawl)
+        assert len(re.findall(r"WARNING: .* 'selector' has a Selector, which cannot be kept on disk", text)) == 2
+        assert "values in memory" not in text
+
+    def test_only_a_kill_loses_them(self, tmp_path, here):
+        """After a kill values of the disk are there; requests with others end with -5005, and once with status 1."""
+        crawl = crawl_of(tmp_path, here, "valued", POLITENESS_MIN_DELAY=0.1)
+        running = crawl.start()
+        wait_until(lambda: (tmp_path / "notes").exists() and len((tmp_path / "notes").read_text().splitlines()) > 3)
+        running.kill()
+        (tmp_path / "notes").unlink()
+
+        statuses = [crawl.run(POLITENESS_MIN_DELAY=0), crawl.run()]
+
+        log = (crawl.jobdir / "logs/crawl.log").read_text()
+        lost = re.findall(r" -5005 +\S+ \S+/held/\d ", log)
+        assert len(lost) == crawl.stats["status/-5005"] > 0
+        assert statuses == [1, 0]
+        fetched = Counter(re.findall(r" 200 +\S+ \S+/(\w+)/\d ", log))
+        assert (fetched["kept"], fetched["next"]) == (10, 10)
+        assert len(lost) + fetched["held"] == 10
+
+    def test_a_stop_says_what_it_loses(self, tmp_path, here):
+        """A crawl that is stopped says that requests with values in memory are lost."""
+        crawl = crawl_of(tmp_path, here, "valued", POLITENESS_MIN_DELAY=0.2)
+        running = crawl.start()
+        wait_until((tmp_path / "notes").exists)
+        running.interrupt()
+
+        assert running.wait() == 0
+        assert "have values in memory only: the next run counts them as lost" in said(crawl)
 
 
 class TestRenamedMethods:
@@ -89,5 +136,5 @@ class TestRenamedMethods:
         output = tmp_path / "output"
         assert scrapy(["verify", str(crawl.jobdir)], ROOT, output) == 0, output.read_text()
         scrapy(["why", str(crawl.jobdir), ended[0]], ROOT, output)
-        assert "its request names a method that the spider no longer had" in output.read_text()
+        assert "its request names a method or value that the spider no longer had" in output.read_text()
         assert crawl.run() == 0

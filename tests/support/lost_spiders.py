@@ -1,9 +1,11 @@
 """A user's own spiders whose requests cannot be kept, or go to another drone's hosts, for tests/end_to_end."""
 
 import json
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
-from scrapy import FormRequest, Request, Spider
+from scrapy import Field, FormRequest, Item, Request, Spider
 
 
 class Noting(Spider):
@@ -25,7 +27,7 @@ class Noting(Spider):
 
 
 class Lambdas(Noting):
-    """Asks for five pages with functions of no spider, and for three that can be kept."""
+    """Asks for four pages with functions of no spider, for three that can be kept, and one with an answer."""
 
     name = "lambdas"
 
@@ -37,7 +39,44 @@ class Lambdas(Noting):
             yield Request(f"{self.here[0]}/lambda/{number}", lambda answer: self.page(answer))  # noqa: PLW0108
             yield Request(f"{self.here[0]}/kept/{number}", self.page)
         yield Request(f"{self.here[0]}/lambda/3", self.page, errback=lambda failure: self.failed(failure))  # noqa: PLW0108
-        yield Request(f"{self.here[0]}/lambda/4", self.page, cb_kwargs={"answer": response})
+        yield Request(f"{self.here[0]}/held/0", self.second, cb_kwargs={"answer": response})
+
+    def second(self, response, answer):
+        self.note("second", response.url, answer.url)
+
+
+class Product(Item):
+    name = Field()
+
+
+class Valued(Noting):
+    """Asks for pages with values that Scrapy's disk queues keep, and for some with one that no disk keeps."""
+
+    name = "valued"
+
+    async def start(self):
+        yield Request(f"{self.here[0]}/start", self.parse)
+
+    def parse(self, response):
+        when = datetime(2026, 11, 27, tzinfo=UTC)
+        for number in range(10):
+            product = Product(name=str(number))
+            values = {"product": product, "price": Decimal("1.10"), "pair": (number, {when}), "call": self.failed}
+            values["next"] = Request(f"{self.here[0]}/next/{number}", self.page, meta={"product": product})
+            yield Request(f"{self.here[0]}/kept/{number}", self.detail, meta={**values}, cb_kwargs={"values": values})
+            other = {"selector": response.selector}
+            yield Request(f"{self.here[0]}/held/{number}", self.held, meta=other, cb_kwargs=other)
+
+    def detail(self, response, values):
+        for found in (values, response.meta):
+            name, price, (number, (when,)) = found["product"]["name"], found["price"], found["pair"]
+            shown = [type(found["product"]).__name__, name, str(price), number, when.isoformat()]
+            self.note("detail", *shown, found["call"].__name__, type(found["pair"]).__name__)
+        yield values["next"]
+
+    def held(self, response, selector):
+        assert response.meta["selector"] is selector
+        self.note("held", response.url)
 
 
 class Proxied(Noting):

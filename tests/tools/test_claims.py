@@ -1840,7 +1840,11 @@ CLAIMS = {
                 {"errors": 20, "reason": "finished"},
             ),
             ("{} of the spider lost, as the log says: they could not be kept", {"requests/unkept": 1}, {}),
-            ("with status {}: the spider no longer has the methods that they name", {"status/-5005": 1}, {}),
+            (
+                "with status {}: the spider no longer has the methods or values that they name",
+                {"status/-5005": 1},
+                {},
+            ),
             ("{} of letters from the hive's server refused in this run, as the log says", {"hive/refused": 1}, {}),
             (
                 "{} cut short: the body ended early, or time was up, at every attempt",

@@ -103,7 +103,7 @@ def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
     if unkept := figures.get(UNKEPT, 0):
         yield f"{count(unkept, 'request')} of the spider lost, as the log says: they could not be kept"
     if nameless := figures.get(NAMELESS, 0):
-        ended = f"with status {Status.NO_METHOD:d}: the spider no longer has the methods that they name"
+        ended = f"with status {Status.NO_METHOD:d}: the spider no longer has the methods or values that they name"
         yield f"{count(nameless, 'request')} ended {ended}"
     if refused := figures.get("hive/refused", 0):
         yield f"{count(refused, 'item')} of letters from the hive's server refused in this run, as the log says"

@@ -16,10 +16,12 @@ import msgpack
 from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
+from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
+from webcrawl.adapter.stored_values import CannotBePacked, Held, Packing, Unpacking, form_of, loaded
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.redirect_chain import cookie_header
-from webcrawl.crawl.request_word import read_word
+from webcrawl.crawl.request_word import A_CLASS, read_word
 from webcrawl.urls.canonical import canonical
 
 PRIVATE = "webcrawl_private"  # in request.meta: an inline download that is logged, but has no place in an archive
@@ -47,16 +49,22 @@ class CannotBeMade(Exception):  # noqa: N818 - reads as what it is
         self.link, self.kind = link, kind
 
 
-def to_link(request: Request, spider: Spider, *, classes: bool = True) -> Link:
+def to_link(request: Request, spider: Spider, *, classes: bool = True, held: HeldValues | None = None) -> Link:
     """The link that represents this request. InvalidUrl: its URL cannot be fetched; CannotBeKept: something else.
 
     All but the URL is packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
-    keeps requests on disk; values of `meta` that are no plain data are left out. Without `classes` it comes back as a
-    plain Request, with all that is sent.
+    keeps requests on disk. Without `classes` it comes back as a plain Request, with all that is sent. `held` keeps the
+    values of `meta` and `cb_kwargs` that have no packed form; without it such a request cannot be kept.
     """
     url, via = canonical(request.url), referer(request)
     given = _as_dict(request, spider)
-    given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED and _is_plain(value)}
+    given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED}
+    values: Values = {}
+    for field in FIELDS:
+        if given[field] and not _is_plain(given[field]):
+            given[field], left = _packed(request, field, given[field], Packing(spider, classes=classes), held)
+            if left:
+                values[field] = left
     extra = {key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)}
     if not classes:
         extra = {key: value for key, value in extra.items() if key in DEFAULTS}
@@ -72,7 +80,28 @@ def to_link(request: Request, spider: Spider, *, classes: bool = True) -> Link:
         path = "L" * int(request.meta.get("depth", 0))
     except (TypeError, ValueError) as error:
         raise CannotBeKept("number", f"its priority and its depth must be whole numbers ({error})") from error
+    if values and held is not None:
+        held.hold(word, values, has_errback=request.errback is not None)
     return Link(url, path, via, request=word)
+
+
+def _packed(
+    request: Request, field: str, given: Mapping[Any, Any], packing: Packing, held: HeldValues | None
+) -> tuple[dict[Any, Any], dict[str, Any]]:
+    """The values as msgpack takes them, and those that are held in memory."""
+    packed, left = {}, {}
+    for key, value in given.items():
+        try:
+            packed[key] = packing.of(value)
+            msgpack.packb(packed[key])
+        except (CannotBePacked, TypeError, ValueError, OverflowError, RecursionError) as error:
+            within = error.kind if isinstance(error, CannotBePacked) else type(value)
+            if held is None:
+                why = f"its {field} {key!r} has a {within.__qualname__}, which cannot go to another drone"
+                raise CannotBeKept(field, why) from error
+            packed[key] = held.place(field, key, type(value), within, request)
+            left[key] = value
+    return packed, left
 
 
 def _as_dict(request: Request, spider: Spider) -> dict[str, Any]:
@@ -115,20 +144,26 @@ def start_variant(link: Link, request: Request) -> str:
     return f"start {sha256(link.request.encode()).hexdigest()}"
 
 
-def to_request(link: Link, spider: Spider, trip: Trip, *, classes: bool = True) -> Request:
+def to_request(
+    link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
+) -> Request:
     """The request again, with its trip. CannotBeMade: the spider has no such method or class, or nobody can read it."""
     if not link.request:
         errback = getattr(spider, "failed", None)
         meta = {"depth": link.depth, "verbatim_url": True}
         return give_trip(Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip)
-    request = _again(link, _given(link), spider, classes=classes)
+    request = _again(link, _given(link, spider, classes=classes, held=held), spider, classes=classes)
     request.meta["depth"] = link.depth
     return give_trip(request, trip)
 
 
-def to_refused(link: Link, spider: Spider, trip: Trip, *, classes: bool = True) -> Request:
+def to_refused(
+    link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
+) -> Request:
     """As above, for a request that goes straight to its errback: nobody calls its callback."""
-    given = _given(link)
+    given = _given(link, spider, classes=classes, held=held)
+    if held is not None:
+        held.release(link.request)
     given.pop("callback", None)
     return give_trip(_again(link, given, spider, classes=classes), trip)
 
@@ -146,11 +181,21 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
         raise CannotBeMade(link, "request", f"a request cannot be made again ({error!r:.200})") from error
 
 
-def _given(link: Link) -> dict[str, Any]:
+def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None) -> dict[str, Any]:
+    """The fields of the request, with their values. Which errors a value raises is its class's to say."""
     try:
-        return read_word(link.request)
-    except (TypeError, ValueError) as error:
-        raise CannotBeMade(link, "word", f"a request in the state cannot be read ({error})") from error
+        given = read_word(link.request, Unpacking(spider, classes=classes).ext)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise CannotBeMade(link, f"word {error}", f"a request in the state cannot be read ({error})") from error
+    values = held.of(link.request) if held is not None else {}
+    for field in FIELDS:
+        for key, value in (given.get(field) or {}).items():
+            if isinstance(value, Held):
+                if key not in values.get(field, {}):
+                    why = f"the {field} {key!r} of a request, a {value.kind}, was in the memory of a run that is over"
+                    raise CannotBeMade(link, f"{field} {key}", why)
+                given[field][key] = values[field][key]
+    return given
 
 
 def cookies(link: Link) -> dict[str, bytes] | None:
@@ -170,10 +215,13 @@ def stored_meta(link: Link) -> dict[str, Any]:
 
 
 def _readable(link: Link) -> dict[str, Any]:
-    """The fields of the request word; none if nobody can read it: `to_request` says so when its turn comes."""
+    """The fields of the request word, with packed values as they are; none if nobody can read it.
+
+    `to_request` says so when its turn comes.
+    """
     try:
-        return _given(link)
-    except CannotBeMade:
+        return read_word(link.request)
+    except (TypeError, ValueError):
         return {}
 
 
@@ -186,8 +234,9 @@ def referer(request: Request) -> str:
 
 
 def _is_plain(value: Any) -> bool:
+    """Return whether msgpack gives back the same: it makes a list of a tuple."""
     try:
-        msgpack.packb(value)
+        msgpack.packb(value, strict_types=True)
     except (TypeError, ValueError, OverflowError):
         return False
     return True
@@ -209,11 +258,13 @@ class Callbacks:
     def __init__(self, spider: Spider) -> None:
         self._kind = type(spider)
 
-    def takes(self, _kind: str, name: str, keywords: Mapping[str, Any]) -> bool:
+    def takes(self, kind: str, name: str, keywords: Mapping[str, Any]) -> bool:
         """Return whether a plain method of the spider's class has this name, none that Scrapy or the crawl calls.
 
-        What an add-on injects as further arguments may be missing.
+        What an add-on injects as further arguments may be missing. Of classes: whether it is of the spider's project.
         """
+        if kind == A_CLASS:
+            return self._takes_class(*name.partition(":")[::2])
         found = getattr_static(self._kind, name, None)
         if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
             return False
@@ -225,6 +276,12 @@ class Callbacks:
         except TypeError:
             return False
         return True
+
+    def _takes_class(self, module: str, name: str) -> bool:
+        """Return whether an object of this class may come from outside: a class of the project, that can be kept."""
+        found = loaded(module, name)
+        own = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__} - {"scrapy", "webcrawl", "builtins"}
+        return found is not None and module.partition(".")[0] in own and bool(form_of(found))
 
     def _is_theirs(self, name: str) -> bool:
         """Return whether the spider has the method from Scrapy or from this crawl, or in place of one of theirs."""

@@ -10,6 +10,7 @@ from scrapy import Request, Spider
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
+from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.periodic import Waking
 from webcrawl.adapter.request_links import (
     CannotBeKept,
@@ -29,7 +30,7 @@ from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.canonical import InvalidUrl
+from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.filter_protocol import FilterError
 
 logger = logging.getLogger(__name__)
@@ -52,12 +53,18 @@ class Intake:
         self._parts, self._spider, self._dupefilter, self._unheard = parts, spider, dupefilter, unheard
         self._fail, self._classes = fail, classes
         self._told: set[str] = set()
+        self.held = HeldValues(parts.moments.ended)
 
     def link_of(self, request: Request) -> Link:
         """The link that is kept for a request. IgnoreRequest: a middleware has made it of that for a robots.txt."""
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself asks again, if need be")
-        return to_link(request, self._spider, classes=self._classes)
+        return to_link(request, self._spider, classes=self._classes, held=self._held_for(request))
+
+    def _held_for(self, request: Request) -> HeldValues | None:
+        """What keeps values in memory; nothing does if another drone fetches the URL."""
+        post = self._parts.post
+        return self.held if post is None or post.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
@@ -110,8 +117,10 @@ class Giving:
         bandwidth: Bandwidth,
         *,
         classes: bool,
+        held: HeldValues,
     ) -> None:
-        """`classes`: as in Intake."""
+        """`classes` and `held`: as in Intake."""
+        self._held = held
         self._crawl, self._spider, self._robots, self._waking = crawl, spider, robots, waking
         self._bandwidth, self._classes = bandwidth, classes
         self._headers = crawl.parts.moments.request
@@ -148,7 +157,7 @@ class Giving:
             trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         if link.is_own:
             return self._robots.request(link.url, trip)
-        request = to_request(link, self._spider, trip, classes=self._classes)
+        request = to_request(link, self._spider, trip, classes=self._classes, held=self._held)
         for headers in self._headers:
             request.headers.update(headers(link))
         return request
@@ -156,7 +165,8 @@ class Giving:
     def _refused(self, refusal: Refusal) -> Request | None:
         """The request for an errback; None if the spider no longer has that one."""
         try:
-            return to_refused(unpack(refusal.record), self._spider, Trip(refusal=refusal), classes=self._classes)
+            link, trip = unpack(refusal.record), Trip(refusal=refusal)
+            return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)
         except CannotBeMade as error:
             self._tell_unmade(error, "nobody hears that such requests failed; crawl.log says why they did")
             self._crawl.parts.refusals.delivered(refusal)

@@ -25,6 +25,7 @@ from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news, tell
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath import install
+from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
@@ -92,6 +93,7 @@ class FrontierScheduler:
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open
         self.begun, self.end = time.monotonic(), RunEnd()
+        self.held: HeldValues | None = None  # of a crawl that fetches
         self.was_complete = False  # a former run had left nothing to do
 
     @classmethod
@@ -197,7 +199,8 @@ class FrontierScheduler:
         archiving = self.moments.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self._intake = Intake(crawl.parts, spider, self.dupefilter, unheard, self.fail, classes=classes)
-        self._giving = Giving(crawl, spider, robots, self.waking, bandwidth, classes=classes)
+        self.held = held = self._intake.held
+        self._giving = Giving(crawl, spider, robots, self.waking, bandwidth, classes=classes, held=held)
         barrier, inline = downloader.barrier, downloader.inline
         end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail)
         self._install(end.finished, robots.answered)
@@ -289,6 +292,7 @@ class FrontierScheduler:
         if self.over:  # it could not be opened
             return
         self.moments.stops.close()
+        self._tell_held()
         try:
             self.moments.archiving.end()  # again: pipelines may have awaited something while they closed
             self.end.lost = self._report_lost()
@@ -306,6 +310,11 @@ class FrontierScheduler:
             except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
                 self.fail(error)
             self.keeping.unwatch()
+
+    def _tell_held(self) -> None:
+        if self.held and self.crawl.pending:
+            line = "up to %s of the spider have values in memory only: the next run counts them as lost"
+            logger.warning(line, count(len(self.held), "request"))
 
     def _report_lost(self) -> int:
         """The number of lost requests of the spider; a run that was told to stop leaves that to the next one."""

@@ -19,7 +19,10 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.redirect_chain import cookie_header
 
 Takes = Callable[[str, str, Mapping[str, Any]], bool]
-"""(callback or errback, name, keyword arguments): whether the spider has such a method, and it may be called so."""
+"""(callback or errback, name, keyword arguments): whether the spider has such a method, and it may be called so.
+
+("class", module:name, {}): whether an object of this class may come from outside.
+"""
 
 WORD = re.compile(r"(?:-?\d{1,19}\.)?[A-Za-z0-9_-]+={0,2}")
 CHAIN = re.compile(r"[0-9a-f.]*(?:~[A-Za-z0-9_=-]*)?")
@@ -34,15 +37,25 @@ CONNECTING = frozenset(  # they choose where a connection goes, or a file that i
 BROWSER = "playwright_"  # its options may name a proxy, a file, a function by its module
 HARMLESS = frozenset((f"{BROWSER}include_page", f"{BROWSER}page_goto_kwargs"))
 DATA = (type(None), bool, int, float, str, bytes)
+# What msgpack has no form of is an ExtType: of these types by their place here, so that new ones come last. The others
+# have a code of their own (adapter/stored_values.py).
+SIMPLE = (
+    *("integer", "tuple", "set", "frozenset", "datetime", "date", "time", "timedelta", "Decimal", "UUID", "complex"),
+    *("PosixPath", "PurePosixPath", "OrderedDict", "Counter", "defaultdict", "deque"),
+)
+A_REQUEST, A_METHOD, AN_OBJECT, IN_MEMORY = 100, 101, 102, 103
+A_CLASS = "class"  # asked of Takes in the place of callback or errback
+DEEPEST = 32  # values within values
 
 
 class UnfitRequest(ValueError):  # noqa: N818 - reads as what it is
     """A request from outside that is not of the closed form; says in a few words why."""
 
 
-def read_word(word: str) -> dict[str, Any]:
-    """Reads a request word, whoever wrote it. ValueError or TypeError: it is none."""
-    return dict(msgpack.unpackb(urlsafe_b64decode(word.rpartition(".")[2]), strict_map_key=False))
+def read_word(word: str, extension: Callable[[int, bytes], Any] = msgpack.ExtType) -> dict[str, Any]:
+    """Reads a request word, whoever wrote it. ValueError or TypeError: it is none, or `extension` refuses a value."""
+    data = urlsafe_b64decode(word.rpartition(".")[2])
+    return dict(msgpack.unpackb(data, strict_map_key=False, ext_hook=extension))
 
 
 def check_link(link: Link, takes: Takes) -> None:
@@ -63,16 +76,58 @@ def check_word(word: str, takes: Takes) -> None:
         given = read_word(word)
     except (TypeError, ValueError, RecursionError) as error:
         raise UnfitRequest(f"an unreadable request word ({error})") from error
+    _check_fields(given, takes, 0)
+
+
+def _check_fields(given: Mapping[Any, Any], takes: Takes, depth: int) -> None:
     for name, value in given.items():
         fits = FIELDS.get(name)
         if fits is None or not fits(value):
             raise UnfitRequest(f"no request of the closed form: {_shown(name)}")
     check_meta(given.get("meta") or {})
+    for name in ("meta", "cb_kwargs"):
+        _check_value(given.get(name), takes, depth)
     arguments = {"callback": given.get("cb_kwargs") or {}, "errback": {}}
     for kind, keywords in arguments.items():
         named = given.get(kind)
         if named is not None and not takes(kind, named, keywords):
             raise UnfitRequest(f"the spider has no {kind} {_shown(named)} that takes what is given")
+
+
+def _check_value(value: Any, takes: Takes, depth: int) -> None:
+    """Raises UnfitRequest for a value that may not come from outside, or has one within."""
+    if depth > DEEPEST:
+        raise UnfitRequest("a value that is nested too deeply")
+    if isinstance(value, dict):
+        for key, one in value.items():
+            _check_value(key, takes, depth + 1)
+            _check_value(one, takes, depth + 1)
+    elif isinstance(value, list):
+        for one in value:
+            _check_value(one, takes, depth + 1)
+    elif isinstance(value, msgpack.ExtType):
+        _check_extension(value.code, msgpack.unpackb(value.data, strict_map_key=False), takes, depth + 1)
+
+
+def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
+    if 0 <= code < len(SIMPLE):
+        _check_value(said, takes, depth)
+    elif code == A_METHOD:
+        if not (isinstance(said, str) and takes("callback", said, {})):
+            raise UnfitRequest(f"the spider has no callback {_shown(said)}")
+    elif code == A_REQUEST:
+        url = said.pop("url", None) if isinstance(said, dict) else None
+        if not isinstance(url, str):
+            raise UnfitRequest("a request without a URL in a request")
+        _check_fields(said, takes, depth)
+    elif code == AN_OBJECT and isinstance(said, list) and len(said) == len(("module", "name", "fields")):
+        if not takes(A_CLASS, f"{said[0]}:{said[1]}", {}):
+            raise UnfitRequest(f"an object of a class that is not the spider's: {_shown(said[0])}.{_shown(said[1])}")
+        _check_value(said[2], takes, depth)
+    elif code == IN_MEMORY:
+        raise UnfitRequest("a value that is in the memory of one process")
+    else:
+        raise UnfitRequest(f"a value of an unknown type ({code})")
 
 
 def check_meta(meta: Mapping[str, Any]) -> None:

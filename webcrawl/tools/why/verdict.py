@@ -48,7 +48,7 @@ ENDS = {
     Status.DROPPED: "its host was given up by command",
     Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages, or as many URLs as its sitemaps may bring",
     Status.HOST_RETIRED: "its host was given up",
-    Status.NO_METHOD: "its request names a method that the spider no longer had",
+    Status.NO_METHOD: "its request names a method or value that the spider no longer had",
     Status.REFUSED: "a class of FEATURES refused it",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
