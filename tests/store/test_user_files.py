@@ -1,18 +1,22 @@
 """Feeds as files: what a crashed crawl has written after its last checkpoint, and what is not the crawl's to cut."""
 
+import errno
 import logging
+from pathlib import Path
 
 import pytest
 
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk
+from webcrawl.store.errors import StoreError
 from webcrawl.store.user_files import UserFiles
 
 
 class Run:
     """A run of a crawl, which ends without another checkpoint."""
 
-    def __init__(self, folder):
-        self.db = CrawlDB(folder / "job/state")
+    def __init__(self, folder, disk=None):
+        self.db = CrawlDB(folder / "job/state", disk)
         self.files = UserFiles(self.db)
         self.files.recover()
 
@@ -170,6 +174,42 @@ def test_moved_while_the_crawl_runs(tmp_path, feed, caplog):
     assert (tmp_path / "old.jl").read_bytes() == b"a\n"
     assert feed.read_bytes() == b"b\n"
     assert "was moved or removed: what comes now goes to a new file" in caplog.text
+
+
+class Full(Disk):
+    """Takes only the first bytes of what is written to a feed, and cannot cut them off again at once."""
+
+    writes, cuts = 2, 1  # that fail
+
+    def write(self, fd, data):
+        if self.writes and Path(f"/proc/self/fd/{fd}").readlink().suffix == ".jl":
+            self.writes -= 1
+            super().write(fd, data[:3])
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(fd, data)
+
+    def truncate(self, fd, length):
+        if self.cuts:
+            self.cuts -= 1
+            raise OSError(errno.EIO, "Input/output error")
+        super().truncate(fd, length)
+
+
+def test_a_full_disk(tmp_path, feed):
+    """What a failed write has left is cut off before the next one, and is nobody else's."""
+    run = Run(tmp_path, disk=Full())
+    file = run.files.open(feed, overwrite=False)
+    file.write(b"abcdef\n")
+    for _ in "12":
+        with pytest.raises(StoreError, match="No space left"):
+            file.flush()
+    file.flush()
+    assert feed.read_bytes() == b"abcdef\n"
+    assert not file.is_shared
+    run.crash()
+    Run(tmp_path).crash()
+
+    assert feed.read_bytes() == b""
 
 
 def test_overwriting(tmp_path, feed):

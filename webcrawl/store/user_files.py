@@ -71,7 +71,7 @@ class UserFile:
         self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
         self._waiting: list[bytes] = []
         self._buffered = 0
-        self.is_shared = self.unsynced = False
+        self.is_shared = self.unsynced = self._torn = False
         self.committed = -1  # bytes that the last checkpoint has noted
         self.is_late = files.is_over  # nothing of a page is in it
         self._final: Mark | None = None
@@ -94,6 +94,7 @@ class UserFile:
             raise StoreError(f"{self.path}: {words_of(error)}") from error
         self._size = wanted  # what is written
         self._identity = identity(self._fd)
+        self._is_placed = False  # its folder is on disk, with its name
 
     def write(self, data: bytes) -> int:
         """Buffer all of `data`."""
@@ -114,17 +115,21 @@ class UserFile:
         self.last = (self.last + data[-16:])[-16:]
 
     def flush(self) -> None:
-        """Write the buffer. Raise StoreError if the disk does not take it; the next run cuts back what it took."""
+        """Write the buffer. Raise StoreError if the disk does not take it, and cut off what it took."""
         if not self._waiting:
             return
-        self._look()
         data, disk = b"".join(self._waiting), self._files.disk
         try:
+            if self._torn:
+                disk.truncate(self._fd, self._size)
+                self._torn = False
+            self._look()
             if not self.is_shared:
                 self._files.note(MEANT, self._size + len(data), self.path)
             with disk.waiting():
                 disk.write(self._fd, data)
         except OSError as error:
+            self._cut_back()
             raise StoreError(f"{self.path}: {words_of(error)}") from error
         self._waiting.clear()
         self._buffered = 0
@@ -132,15 +137,22 @@ class UserFile:
         self._tail = (self._tail + data)[-TAIL:]
         self.unsynced = True
 
+    def _cut_back(self) -> None:
+        """Cut off what a failed write has left, unless another program may have written there."""
+        if self.is_shared:
+            return
+        try:
+            self._files.disk.truncate(self._fd, self._size)
+            self._torn = False
+        except OSError:  # the next write tries again, and so does the next run
+            self._torn = True
+
     def _look(self) -> None:
         """Notice what others have done to the file since it was written to last."""
         if identity(self.path) != self._identity:
             logger.warning("%s: was moved or removed: what comes now goes to a new file of that name", self.path)
             self._files.let_go(self._fd)
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise StoreError(f"{self.path}: {words_of(error)}") from error
+            self.path.parent.mkdir(parents=True, exist_ok=True)
             self._open(None)
         size = os.fstat(self._fd).st_size
         if size != self._size:
@@ -165,6 +177,9 @@ class UserFile:
         """Make what was written survive a power cut."""
         self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
         self._files.disk.sync(self._fd)
+        if not self._is_placed:
+            self._files.disk.sync_folder(self.path.parent)
+            self._is_placed = True
 
     def close(self) -> None:
         """Write the rest. A caller that opened the path again goes on."""
