@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import Any, Self
 from urllib.parse import urlparse
 
@@ -30,7 +29,22 @@ logger = logging.getLogger(__name__)
 
 SCRAPYS = "scrapy.extensions.feedexport.FeedExporter"
 COMPRESSORS = frozenset(f"scrapy.extensions.postprocessing.{name}Plugin" for name in ("Gzip", "LZMA", "Bz2"))
+MOST = 10_000  # items of a page that wait for its end
 POSTPROCESSING = "postprocessing"  # Scrapy's option of a feed
+
+
+class Waiting:
+    """The items of a page that is not finished."""
+
+    def __init__(self, export: Callable[[Any], None]) -> None:
+        self.items: list[Any] = []
+        self._export = export
+
+    def __call__(self) -> None:
+        """Export them."""
+        items, self.items = self.items, []
+        for item in items:
+            self._export(item)
 
 
 class CheckpointedFeeds(FeedExporter):
@@ -44,6 +58,7 @@ class CheckpointedFeeds(FeedExporter):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self._told_many = False
         for uri, options in self.feeds.items():
             if POSTPROCESSING in options and self._is_file(uri):
                 self._take_over(uri, options)
@@ -71,15 +86,29 @@ class CheckpointedFeeds(FeedExporter):
                 scheduler.fail(error)
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
-        if page_under_way() is None:
+        page = page_under_way()
+        if page is None:
             self._export(item, spider)
             return
         try:
             kept = copied(item)  # the spider may change it and yield it again
         except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
             self._lose(error)
-        else:
-            when_finished(partial(self._export, kept, spider))
+            return
+        last = page.writes[-1] if page.writes else None
+        if not isinstance(last, Waiting):
+            last = Waiting(lambda item: self._export(item, spider))
+            when_finished(last)
+        last.items.append(kept)
+        if len(last.items) >= MOST:
+            self._tell_many()
+            last()
+
+    def _tell_many(self) -> None:
+        if not self._told_many:
+            self._told_many = True
+            line = "a page has more than %d items: its items go to the feeds before it is finished, to bound the memory"
+            logger.info(line, MOST)
 
     def _export(self, item: Any, spider: Spider) -> None:
         scheduler = crawl_of(self.crawler)
