@@ -107,6 +107,7 @@ from webcrawl.record.since.cdx_server import NoAnswer as Unanswered
 from webcrawl.record.statistics.statistics import DEEPEST, Statistics
 from webcrawl.store import disk as disk_store
 from webcrawl.store import outputs
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError, TakenAway
 from webcrawl.store.jobdir import revisit_figures
 from webcrawl.store.jobdir.crawl_line import CrawlLine
@@ -165,16 +166,18 @@ def first_and_last(state):
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
     keeping = SimpleNamespace(kept=state)
     scheduler = SimpleNamespace(crawl=crawl, failed=state.get("failed"), fates=fates, keeping=keeping)
+    scheduler.was_complete = state["was_complete"]
     crawler = SimpleNamespace(spider=SimpleNamespace(seed_lists=state.get("seeds", "")), stats=None)
     values = {"URL_SCOPE": state.get("scope", "any"), "HIVE_DRONES": 0, "OUTPUTS": ()}
     with (
         patch.multiple(summary, scheduler_of=lambda _: scheduler, values_of=lambda _: values),
         patch.object(summary.logger, "info") as log,
+        patch.object(summary.logger, "warning", log),
     ):
         extension = summary.Summary(crawler, Path("/"), aloud=False)
         extension._crawl, extension._begun, extension._before = crawl, 0.0, state["before"]
         extension.closed(state.get("reason", "finished"))
-        return "\n".join((extension.beginning(), *(str(call.args[1]) for call in log.call_args_list)))
+        return "\n".join((extension.beginning(), *(call.args[0] % call.args[1:] for call in log.call_args_list)))
 
 
 class Figures(dict):
@@ -1731,6 +1734,7 @@ CLAIMS = {
         first_and_last,
         [
             (": a new crawl{}", {}, {"queued": 1}),
+            ("/: the crawl was complete: nothing was left to do. Use another JOBDIR", {"was_complete": True}, {}),
             (": resumed with {} and {}{}", {"queued": 1}, {}),
             (
                 "; the last run was killed, or failed: what it did after that is dropped, and done again",
