@@ -1322,7 +1322,9 @@ def given_out(state):
         patch.multiple(request_passage, to_request=fails, to_refused=fails),
         patch.object(request_passage.logger, "error") as log,
     ):
-        request_passage.Giving(crawl, MagicMock(), MagicMock(), MagicMock(), MagicMock(), classes=True).next()
+        request_passage.Giving(
+            crawl, MagicMock(), MagicMock(), MagicMock(), MagicMock(), classes=True, held=None
+        ).next()
     return logged({"error": log})
 
 

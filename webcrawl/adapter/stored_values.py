@@ -187,7 +187,7 @@ def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
         if isinstance(member, MemberDescriptorType):
             member.__set__(made, value)
         else:
-            made.__dict__[name] = value
+            vars(made)[name] = value
     return made
 
 
