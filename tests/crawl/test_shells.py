@@ -78,13 +78,13 @@ class TestShells:
             assert not any(page.exchange.followed for page in pages)
             assert len(crawl.parts.content) == 1
 
-    def test_new_content_notes_nothing(self, tmp_path):
-        """A page whose body is new leaves one digest, as ever."""
+    def test_what_new_content_leaves(self, tmp_path):
+        """A page whose body is new leaves three digests: of the body, and of where it was, by host and by folder."""
         with crawling(tmp_path) as (crawl, visitor):
             for number in range(5):
                 visit(visitor, f"http://site{number}.test/", SHELL + b"%d" % number)
 
-            assert len(crawl.parts.content) == 5
+            assert len(crawl.parts.content) == 3 * 5
 
     def test_killed(self, tmp_path):
         """What was followed before a checkpoint is known to the next run; what was followed after it is done again."""

@@ -59,7 +59,7 @@ def test_a_crawl_with_all_features_is_the_table(tmp_path):
 @pytest.mark.parametrize("name", sorted(set(MOMENTS) - {"heard"}))
 def test_a_crawl_with_the_defaults_has_short_lists(tmp_path, name):
     """What is off is in no list: a page's way has the kernel's own parts, and what the defaults want."""
-    always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics", "Sitemaps", "ReadShells"}
+    always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics", "Sitemaps", "ReadCopies"}
     assert {feature for feature, at in joined(tmp_path).items() if name in at} <= always
 
 

@@ -12,10 +12,12 @@ from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.readable import count, pace
 from webcrawl.crawl.bound import in_words
+from webcrawl.crawl.copies import LEFT_OUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.seen.copies import Copy
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import revisit_figures, stats_file
 
@@ -42,6 +44,7 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
         *_errors(figures),
         *_unanswered(figures),
         *_cut_short(figures),
+        *_copies(figures),
         *_sitemaps(figures),
         *_scripts(figures),
         *_scores(figures),
@@ -129,6 +132,15 @@ def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
     if links := figures.get("refused/depth", 0):
         yield f"{count(links, 'link')} left out, further from where their site was entered than URL_MAX_DEPTH"
+
+
+def _copies(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The copies of pages whose links were left out, over all runs."""
+    anyway = "their links were left out; a crawl with CONTENT_SEEN=process follows them (docs/seen.md)"
+    if pages := figures.get(LEFT_OUT + Copy.ELSEWHERE.value, 0):
+        yield f"{count(pages, 'page')} the same as on another host: {anyway}"
+    if pages := figures.get(LEFT_OUT + Copy.NESTED.value, 0):
+        yield f"{count(pages, 'page')} the same in ever more folders of one host: {anyway}"
 
 
 def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.recognise import recogniser
+from webcrawl.crawl.copies import ReadCopies
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.crawl.page_reading import PageReading
@@ -18,6 +19,8 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.crawl.withholding import Owners
+from webcrawl.frontier.seen.copies import Copies
+from webcrawl.frontier.seen.shells import Shells
 from webcrawl.net.robots import agent_of
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.url_fingerprint import ContentDigests
@@ -33,8 +36,7 @@ Digests = Callable[[bytes], bytes]
 def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads: bool) -> Visitor:
     """`key`: of all hashes. `rereads`: its pages come from archives, which have their hosts' sitemaps as well."""
     domain, digests, agent = RegisteredDomains(), ContentDigests(key), agent_of(values)
-    homes = {"host": host_of, "domain": lambda url: domain(host_of(url))}
-    rules = _rules(values, homes.get(values["URL_SCOPE"]))
+    rules = _rules(values)
     wanted = _wanted(values, rules)
     links = PageLinks(parts.discovery, rules, wanted, parts.moments)
     readers = of_sitemaps = _readers(wanted, values, agent)
@@ -43,16 +45,20 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
         of_sitemaps = _readers(wanted | {"sitemap"}, values, agent)
         sitemaps = _join_sitemaps(values, parts, rules, links)
     reading = PageReading(readers, of_sitemaps, parts.counters, parts.moments, parts.clock)
-    _join_known(parts, rules, links, reading, digests, homes["domain"])
+    copies = None
+    if rules.skip_seen:
+        copies = _join_copies(values, parts, reading, digests, lambda url: domain(host_of(url)))
+    if rules.requisites:
+        _join_requisites(parts, rules, links, reading)
     owners = Owners(parts.robots_answers.said if values["ROBOTSTXT_OBEY"] else None, agent, purpose_of(values))
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
         parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
     known, states = recogniser(*marks(values)), _states(parts, digests, rereads=rereads)
-    return Visitor(parts, digests, reading, links, rules, owners, known, missing, states, sitemaps)
+    return Visitor(parts, digests, reading, links, rules, owners, known, missing, states, sitemaps, copies)
 
 
-def _rules(values: Mapping[str, Any], home: Callable[[str], str] | None) -> LinkRules:
+def _rules(values: Mapping[str, Any]) -> LinkRules:
     return LinkRules(
         followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
         redirects=values["REDIRECT_MAX_HOPS"],
@@ -60,7 +66,6 @@ def _rules(values: Mapping[str, Any], home: Callable[[str], str] | None) -> Link
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
         most=values["PAGE_MAX_LINKS"],
-        home=home,
         requisites=values["REQUISITES"],
     )
 
@@ -91,19 +96,26 @@ def _join_sitemaps(values: Mapping[str, Any], parts: Parts, rules: LinkRules, li
     return sitemaps
 
 
-def _join_known(
-    parts: Parts, rules: LinkRules, links: PageLinks, reading: PageReading, digests: Digests, home: Callable[[str], str]
-) -> None:
-    """What is done with bodies that were seen before; `home`: the registered domain of a URL."""
-    if rules.skip_seen and rules.home is None:
-        from webcrawl.crawl.shells import ReadShells  # noqa: PLC0415 - as above
-        from webcrawl.frontier.seen.shells import Shells  # noqa: PLC0415
+def _join_copies(
+    values: Mapping[str, Any], parts: Parts, reading: PageReading, digests: Digests, domain: Callable[[str], str]
+) -> ReadCopies:
+    """What is done with bodies that were seen before; `domain`: the registered domain of a URL.
 
-        parts.moments.join(ReadShells(Shells(parts.content.holds, digests, home), parts.content, reading.read))
-    if rules.requisites:
-        from webcrawl.crawl.requisites import Requisites  # noqa: PLC0415 - as above
+    Where links must stay on their site, each site's copy is followed. Elsewhere it may be a mirror.
+    """
+    scope, holds = values["URL_SCOPE"], parts.content.holds
+    mirrors = scope not in ("host", "domain")
+    copies = Copies(holds, digests, sites=mirrors, aliases=scope != "host")
+    shells = Shells(holds, digests, domain) if mirrors else None
+    feature = ReadCopies(copies, shells, parts.content, parts.counters, reading.read)
+    parts.moments.join(feature)
+    return feature
 
-        parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
+
+def _join_requisites(parts: Parts, rules: LinkRules, links: PageLinks, reading: PageReading) -> None:
+    from webcrawl.crawl.requisites import Requisites  # noqa: PLC0415 - as above
+
+    parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
 
 
 def _states(parts: Parts, digests: Digests, *, rereads: bool) -> States | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from operator import itemgetter
@@ -31,8 +31,6 @@ class LinkRules:
     skip_seen: bool
     obey_nofollow: bool
     most: int = 0  # links of one page; 0: no limit
-    home: Callable[[str], str] | None = None
-    """Names whose page a URL is, where the scope judges links by that: `host` or `domain`."""
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
 
     @property

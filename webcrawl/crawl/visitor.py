@@ -26,6 +26,7 @@ from webcrawl.store.jobdir.stats_file import RECOGNISED
 from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
 
 if TYPE_CHECKING:
+    from webcrawl.crawl.copies import ReadCopies
     from webcrawl.crawl.page_states import States
     from webcrawl.crawl.sitemaps import Sitemaps
 
@@ -53,14 +54,18 @@ class Visitor:
         missing: MissingPages,
         states: States | None,
         sitemaps: Sitemaps | None,
+        copies: ReadCopies | None,
     ) -> None:
-        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are wanted."""
+        """`states`: if one page comes many times. `sitemaps`: if those that a robots.txt names are wanted.
+
+        `copies`: if bodies that were seen before are skipped.
+        """
         self._owners = owners
         self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
         self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
         self._known = parts.moments.known
         self._redirects, self._cookies = rules.redirects, rules.cookies
-        self._skip_seen, self._home = rules.skip_seen, rules.home
+        self._copies = copies
         self._recogniser, self._missing = recogniser, missing
 
     def visit(self, link: Link, exchange: Exchange) -> Page:
@@ -202,18 +207,19 @@ class Visitor:
         if page.is_none or withheld:
             return
         page.duplicate = self._parts.content.seen(page.digest)
-        known = self._knows_links(page)
+        if self._copies is not None and not page.duplicate:
+            self._copies.first(page)
         states = self._states
         if page.duplicate and (
             self._parts.halfway.comes_again(link.url) or (states is not None and states.returns(page, link, exchange))
         ):
-            page.duplicate = known = False  # first seen as this very page
+            page.duplicate = False  # first seen as this very page
         elif states is not None:
             states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
-        if known and self._skip_seen:
+        if page.duplicate and self._copies is not None:
             for again in self._known:
                 again(page, exchange)
         elif page.found is None:
@@ -240,15 +246,6 @@ class Visitor:
             return ""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
         return follow(link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started)
-
-    def _knows_links(self, page: Page) -> bool:
-        """True if the links of this body were submitted before.
-
-        The same body on another site has the same links, but there others of them are in scope.
-        """
-        if self._home is None:
-            return page.duplicate
-        return self._parts.content.seen(self._digests(page.digest + self._home(page.url).encode()))
 
     def follow_robots(self, page: Page) -> None:
         """Submits the sitemaps that this robots.txt names."""

@@ -1,0 +1,62 @@
+"""Bodies that were seen before, read again where their relative links lead to other pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from webcrawl.base.model import Exchange, redirects_in_a_row
+from webcrawl.content.html.trees import markup
+from webcrawl.content.page import Page
+from webcrawl.frontier.seen.content import ContentSeen
+from webcrawl.frontier.seen.copies import Copies, Copy
+from webcrawl.frontier.seen.shells import SHELL_SIZE, Shells
+
+QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML
+LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the reason
+
+
+class ReadCopies:
+    """Reads a body whose links were submitted from another URL, if they may lead to other pages from this one."""
+
+    def __init__(
+        self,
+        copies: Copies,
+        shells: Shells | None,
+        content: ContentSeen,
+        counters: Counter[str],
+        read: Callable[[Page, Exchange], object],
+    ) -> None:
+        """`shells`: if the copies of another site's pages are not followed, but for these."""
+        self._copies, self._shells, self._content = copies, shells, content
+        self._counters, self._read = counters, read
+
+    def first(self, page: Page) -> None:
+        """A body is new: remembers where it was."""
+        for note in self._copies.notes(page.digest, page.url):
+            self._content.add(note)
+
+    def known(self, page: Page, exchange: Exchange) -> None:
+        """It is remembered only if it has links."""
+        if page.link is None:
+            return
+        by_query = any(link in exchange.body for link in QUERY_LINKS)
+        copy, notes = self._copies.judge(page.digest, page.url, by_query=by_query)
+        if copy is Copy.ELSEWHERE:
+            notes = self._shell(page, exchange)
+        if notes:
+            self._read(page, exchange)
+            if page.links:
+                exchange.followed = True
+                for note in notes:
+                    self._content.seen(note)
+        elif copy is not Copy.KNOWN and markup(exchange.content_type, exchange.body):
+            self._counters[LEFT_OUT + copy.value] += 1
+
+    def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
+        """The record to keep if this is a small body that many sites have; then its copies are this site's own."""
+        link = page.link
+        if self._shells is None or link is None or len(exchange.body) > SHELL_SIZE:
+            return []
+        notes = self._shells.follows(page.digest, page.url, redirects_in_a_row(link.path))
+        return [*notes, *self._copies.notes(page.digest, page.url)] if notes else []

@@ -1,0 +1,114 @@
+"""Bodies that a site has under several folders, where their relative links lead to other pages.
+
+A page that was not translated is the same under `/da/` as under `/en/`, but its links lead to `/da/…`. Such a copy is
+followed once in each folder. A body that is found below itself, over and over, is a trap, and is not
+(docs/decisions/frontier-seen.md).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+FOLDERS = 4096  # of one host: in so many a body is followed, besides the one where it was new
+BELOW = 32  # of one host: so many of these may be below a folder that has the body, as `/da/` is below `/`
+LEVELS = 1  # so many of the folders above may have the body: a body that is below its own copy leads into itself
+
+
+class Copy(Enum):
+    """What becomes of the links of a body that was seen before."""
+
+    KNOWN = ""  # they were submitted, with this base
+    FOLLOWED = "followed"
+    ELSEWHERE = "elsewhere"  # left out: the site had no such page of its own, and may be a mirror
+    NESTED = "nested"  # left out: the body leads to itself, in ever more folders
+
+
+class Copies:
+    """The choice of copies whose links are followed.
+
+    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
+    memory, and is part of the same checkpoint.
+    """
+
+    def __init__(
+        self, holds: Callable[[bytes], bool], digest: Callable[[bytes], bytes], *, sites: bool, aliases: bool
+    ) -> None:
+        """`holds` says whether a digest is kept. `digest` is keyed.
+
+        `sites`: a copy counts only on a site that had the body before. `aliases`: `www.` in front of a host's name
+        makes no other site.
+        """
+        self._holds, self._digest, self._sites, self._aliases = holds, digest, sites, aliases
+        secret = digest(b"copies")  # in front of what is digested here: nobody can write a body with that digest
+        self._in_folder, self._on_host, self._at_path = secret + b"in", secret + b"on", secret + b"at"
+        self._folders, self._below = secret + b"folders", secret + b"below"
+
+    def notes(self, body: bytes, url: str) -> list[bytes]:
+        """The record to keep of the body with this digest where it is new, or new on its site."""
+        folder = self._folder(url)
+        notes = [self._digest(self._in_folder + body + folder.encode())]  # not _note: once for every page
+        if self._sites:
+            notes.append(self._digest(self._on_host + body + folder.partition("/")[0].encode()))
+        return notes
+
+    def judge(self, body: bytes, url: str, *, by_query: bool) -> tuple[Copy, list[bytes]]:
+        """What becomes of the links of a body that was seen before; if they are followed, with the record to keep.
+
+        `by_query`: it has links that begin with a question mark, which lead elsewhere from each file of a folder.
+        """
+        folder = self._folder(url)
+        host = folder.partition("/")[0]
+        if self._sites and not self._holds(self._note(self._on_host, body, host)):
+            return Copy.ELSEWHERE, []
+        places = [self._note(self._in_folder, body, folder)]
+        if by_query:
+            places.append(self._note(self._at_path, body, self._path(url)))
+        new = [place for place in places if not self._holds(place)]
+        if not new:
+            return Copy.KNOWN, []
+        room = self._room(self._folders, body, host, FOLDERS)
+        above = self._copies_above(body, folder)
+        if room and above:
+            nested = self._room(self._below, body, host, BELOW) if above <= LEVELS else []
+            room = [*room, *nested] if nested else []
+        return (Copy.FOLLOWED, [*new, *room]) if room else (Copy.NESTED, [])
+
+    def _copies_above(self, body: bytes, folder: str) -> int:
+        """How many folders above this one have the body; those beyond LEVELS need not be found."""
+        found = 0
+        for above in _above(folder):
+            found += self._holds(self._note(self._in_folder, body, above))
+            if found > LEVELS:
+                break
+        return found
+
+    def _room(self, kind: bytes, body: bytes, host: str, most: int) -> list[bytes]:
+        """The record of one copy more; empty if there were as many as there may be."""
+
+        def note(number: int) -> bytes:
+            """Kept if more than `number` copies were followed."""
+            return self._note(kind + number.to_bytes(2, "big"), body, host)
+
+        before = bisect_left(range(most), 1, key=lambda number: not self._holds(note(number)))
+        return [note(before)] if before < most else []
+
+    def _note(self, kind: bytes, body: bytes, place: str) -> bytes:
+        return self._digest(kind + body + place.encode())
+
+    def _path(self, url: str) -> str:
+        """Host and path. The same site by another scheme is the same."""
+        path = url.partition("?")[0].partition("://")[2]
+        return path.removeprefix("www.") if self._aliases else path
+
+    def _folder(self, url: str) -> str:
+        return self._path(url).rpartition("/")[0] + "/"
+
+
+def _above(folder: str) -> Iterator[str]:
+    """The folders above this one, the closest first."""
+    at = folder.rfind("/", 0, -1)
+    while at >= 0:
+        yield folder[: at + 1]
+        at = folder.rfind("/", 0, at)
