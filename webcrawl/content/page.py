@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from webcrawl.base.model import Exchange, Link, Timings, header
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats import document_reader, link_header
-from webcrawl.content.html import shown_text
+from webcrawl.content.html import shown_text, text_language
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
@@ -289,12 +289,12 @@ class Page(_Answer):
     @property
     def guessed_language(self) -> str:
         """The language of the visible text, as an ISO 639-1 code; needs resiliparse."""
-        return shown_text.guessed_language(self.visible_text)
+        return text_language.guessed_language(self.visible_text)
 
     @property
     def contradicts_language(self) -> bool:
         """True if the visible text is surely in another language than `language` says; needs resiliparse."""
-        return bool(self.language) and shown_text.contradicts(self.language, self.visible_text)
+        return bool(self.language) and text_language.contradicts(self.language, self.visible_text)
 
     @property
     def main_text(self) -> str:

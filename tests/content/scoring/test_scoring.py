@@ -4,7 +4,7 @@ import pytest
 
 from tests.support import scorers
 from webcrawl.base.page_values import Scored
-from webcrawl.content.html.shown_text import SURE, likely_language
+from webcrawl.content.html.text_language import SURE, likely_language
 from webcrawl.content.scoring.document import Document
 from webcrawl.content.scoring.page_language import fits, language_of, tongues
 from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess

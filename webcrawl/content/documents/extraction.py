@@ -13,7 +13,7 @@ from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # un
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
 from webcrawl.content.html.encodings import decode
 from webcrawl.content.html.readers_comments import LEAST, candidates
-from webcrawl.content.html.shown_text import likely_language
+from webcrawl.content.html.text_language import likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.neardup.near_duplicates import fingerprint
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
-from typing import cast
 
 import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -151,61 +149,6 @@ def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | 
     """Return what a document says of itself, and what a browser would show of it; None for what is none."""
     html, kind = document(body, content_type, encoding)
     return _shown_reader().shown(html, kind) if kind else None
-
-
-LONGEST = 20_000  # characters: a guess needs no more
-
-
-@cache
-def knows_languages() -> bool:
-    """True if the library that guesses them is installed."""
-    return find_spec("resiliparse") is not None
-
-
-def likely_language(text: str) -> tuple[str, int]:
-    """The ISO 639-1 code of the language that a text is most likely in, and resiliparse's measure: smaller is surer.
-
-    The code is empty if the text has no words.
-    """
-    try:
-        from resiliparse.parse.lang import detect_fast  # noqa: PLC0415 - optional, and 6 MB
-    except ImportError as error:
-        raise MissingLibraryError("resiliparse", error) from error
-    language, measure = detect_fast(text[:LONGEST])
-    return "" if language == "unknown" else str(language), int(measure)
-
-
-def guessed_language(text: str) -> str:
-    """The first of the two."""
-    return likely_language(text)[0]
-
-
-ENOUGH = 200  # characters of a text that may contradict a declaration
-SURE = 600  # of resiliparse's measure, which is smaller for what is surer; other scripts' is larger than that
-LIKELY = 800  # up to it 254 of 262 texts that declare nothing were in the language that it names
-UNLIKELY = 1200  # it names no language beyond
-APART, FAR = 20, 100  # by which that of the declared language has to be larger where the other is sure, or anyway
-SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}  # as the detector calls them
-NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  # which it does not keep apart
-
-
-def contradicts(declared: str, text: str) -> bool:
-    """True if a text is surely in another language than the declared one, an IETF tag."""
-    try:
-        from resiliparse.parse.lang import detect_fast, supported_langs  # noqa: PLC0415 - as above
-    except ImportError as error:
-        raise MissingLibraryError("resiliparse", error) from error
-    subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
-    language = SAME.get(subtag, subtag)
-    if len(text) < ENOUGH or language not in supported_langs():
-        return False
-    ranked = detect_fast(text[:LONGEST], n_results=len(supported_langs()))
-    measures = dict(cast("list[tuple[str, int]]", ranked))
-    if not measures:
-        return False
-    found = min(measures, key=measures.__getitem__)
-    ahead = measures.get(language, UNLIKELY) - measures[found]
-    return ahead >= (APART if measures[found] <= SURE else FAR) and not any({found, language} <= near for near in NEAR)
 
 
 def main_text(html: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from selectolax.lexbor import LexborHTMLParser
 
-from webcrawl.content.html.shown_text import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
+from webcrawl.content.html.text_language import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
 from webcrawl.urls.canonical import canonical_links
 
 MOST = 1000  # links with hreflang

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 import tantivy
 
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.shown_text import LIKELY, SAME, knows_languages, likely_language
+from webcrawl.content.html.text_language import LIKELY, SAME, knows_languages, likely_language
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 

@@ -18,7 +18,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats.pdf_worker import CUT
-from webcrawl.content.html.shown_text import knows_languages
+from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import regular
