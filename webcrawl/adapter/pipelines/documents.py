@@ -105,9 +105,12 @@ class DocumentsPipeline(Chosen):
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:
-        """Of a page that broke its reader neither words nor language are known."""
+        """Of a page that broke its reader, or that cannot be decoded, neither words nor language are known."""
         if "flaw" in about:
             self._counters.update(["documents/broken"])
+        elif not about["text"]:
+            self._counters.update(["documents/empty"])
+            return False
         elif about["words"] < self._least:
             self._counters.update(["documents/short"])
             return False

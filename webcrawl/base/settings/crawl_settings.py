@@ -259,7 +259,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("RECOGNISE_FILE", None, "marks file").means(
             "Table of marks by which walls and their like are known, before the package's own (docs/recognise.md)."
         ),
-        Setting("SOFT404_PROBE", 500, Whole(0, MANY)).means(
+        Setting("SOFT404_PROBE", 50, Whole(0, MANY)).means(
             "Pages of a host after which it is asked once for a URL that cannot exist, to know its soft 404s; 0: never."
         ),
         Setting("LINK_SOURCES", "a area frame iframe refresh canonical", "link sources").means(

@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # untyped
 
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
-from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.encodings import decode, is_undecodable
 from webcrawl.content.html.readers_comments import LEAST, candidates
 from webcrawl.content.html.text_language import likely_language
 from webcrawl.content.html.trees import defused
@@ -25,6 +25,7 @@ FENCE = "```"
 HIDDEN = "\u02cb\u02ce\u02cb"  # in the place of a page's own FENCE: what is then fenced is code
 _LISTED = re.compile(r" *(?:[-*]|\d+\.) ")
 _FENCES = re.compile("`{3,}")
+UNDECODABLE = "undecodable"  # a flaw: the text is mostly U+FFFD
 LONGEST = 1 << 20  # characters of text: the addresses of links may swell it to many times what came
 PARSER = {"encoding": "utf-8", "collect_ids": False, "remove_comments": True, "remove_pis": True}
 
@@ -45,6 +46,8 @@ def extracted(body: Body) -> dict[str, Any]:
     decoded = decode(body.data, body.encoding)
     about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
     whole = _clean(about["text"])
+    if is_undecodable(whole):
+        return {"flaw": UNDECODABLE}
     about["text"] = text = whole[:LONGEST]
     about["cut"] = len(whole) > LONGEST
     read = plain(text)

@@ -71,6 +71,11 @@ def decode(body: bytes, encoding: str) -> str:
     return body.decode(codec(encoding), "replace").removeprefix("\ufeff")
 
 
+def is_undecodable(text: str) -> bool:
+    """Return whether a text is mostly U+FFFD, which stands for what could not be decoded, here or by its server."""
+    return 2 * text.count("\ufffd") > len("".join(text.split())) if "\ufffd" in text else False
+
+
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 
 

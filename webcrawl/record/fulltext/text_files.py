@@ -18,6 +18,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats.pdf_worker import CUT
+from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.store.crawldb import CrawlDB
@@ -78,6 +79,8 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
     value["text"] = _clean(text[:LONGEST])
     if forbidden := page.preferences.forbidden:
         value["forbidden"] = forbidden
+    if is_undecodable(value["text"]):
+        value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
     if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.notes):
