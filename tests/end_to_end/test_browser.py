@@ -277,6 +277,9 @@ def test_pages_are_rendered(crawl, tmp_path):
     assert (stats["browser/pages"], stats["errors"]) == (2, 0), output
     assert stats["outcome/address_refused"] >= 1
     assert stats["flaw/rendered_early"] == 1  # the page that wanted to go elsewhere
+    assert stats["browser/refused/method"] >= 1, "a script's form was refused, and nothing said so"
+    assert stats["browser/refused/protocol"] >= 1  # its WebSocket
+    assert " of rendered pages refused or failed (" in output
 
     records = [record for path in (tmp_path / "job/warc").glob("*.warc.gz") for record in read(path)]
     of = {(record.kind, record.fields.get("WARC-Target-URI")): record for record in records}

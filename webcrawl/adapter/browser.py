@@ -39,9 +39,10 @@ from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
-from webcrawl.net.browser.browser_proxy import USER, BrowserProxy, Identity
+from webcrawl.net.browser.browser_proxy import PROTOCOL, USER, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Ask, Told, refusal
 from webcrawl.net.browser.shared_resources import SharedResources
+from webcrawl.store.jobdir.stats_file import REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +131,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._plain = HttpHandler(crawler)
         self._plain.render = self._rendered
         identity = Identity.make()
-        self._proxy = BrowserProxy(self._subrequest, identity.context)
+        self._proxy = BrowserProxy(self._subrequest, identity.context, self._count_refusal)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
         self._places = Places(self._most)
@@ -291,12 +292,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         """The answer for the page: its own, or an inline download's."""
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
-            return self._refused(403, "not for this page")
+            return self._refused(PROTOCOL, 403, "not for this page")
         rendering.asked += 1
         if rendering.asked == 1 or not differs(url, rendering.request):
             return Told(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
         if rendering.asked > MOST:
-            return self._refused(403, f"more than {MOST} requests")
+            return self._refused("number", 403, f"more than {MOST} requests")
         rendering.begin()
         try:
             async with self._asking.setdefault(url, asyncio.Lock()):
@@ -315,18 +316,21 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             request = Request(url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True)
             response = await self._crawler.engine.download_async(request)
         except IgnoreRequest as error:
-            return self._refused(403, str(error))
+            return self._refused("rules", 403, str(error))
         except Exception as error:  # noqa: BLE001 - it was logged if it is a mistake; the page goes on without the answer
-            return self._refused(502, type(error).__name__)
+            return self._refused("failed", 502, type(error).__name__)
         headers = [(name, value) for name, values in response.headers.items() for value in values]
         told = Told(response.status, headers, response.body)
         if not response.flags:  # it is whole
             self._shared.keep(url, ask, told, time.time())
         return told
 
-    def _refused(self, status: int, why: str) -> Told:
-        self._count(["browser/refused"])
+    def _refused(self, kind: str, status: int, why: str) -> Told:
+        self._count_refusal(kind)
         return refusal(status, why)
+
+    def _count_refusal(self, kind: str) -> None:
+        self._count([REFUSED, f"{REFUSED}/{kind}"])
 
     @property
     def _crawl_counters(self) -> Counter[str]:

@@ -152,6 +152,11 @@ def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
     if unrendered := figures.get("flaw/unrendered", 0):
         yield f"{count(unrendered, 'page')} as sent: the browser had no time for them, or gave no document (unrendered)"
+    if refused := figures.get(stats_file.REFUSED, 0):
+        begin = f"{stats_file.REFUSED}/"
+        kinds = {name.removeprefix(begin): many for name, many in figures.items() if name.startswith(begin) and many}
+        each = ", ".join(f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1]))
+        yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): docs/browser.md says why"
 
 
 def _scores(figures: Mapping[str, Any]) -> Iterator[str]:

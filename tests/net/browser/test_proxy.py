@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from webcrawl.net.browser.browser_proxy import STRANGERS, BrowserProxy, Identity
+from webcrawl.net.browser.browser_proxy import METHOD, PROTOCOL, STRANGERS, BrowserProxy, Identity
 from webcrawl.net.browser.proxy_messages import Told
 
 IDENTITY = Identity.make()
@@ -16,8 +16,8 @@ class Browser:
     """One connection to a proxy, whose answers are what it asked."""
 
     def __init__(self, fetch=None):
-        self.asked = []
-        self.proxy = BrowserProxy(fetch or self.fetch, IDENTITY.context)
+        self.asked, self.refused = [], []
+        self.proxy = BrowserProxy(fetch or self.fetch, IDENTITY.context, self.refused.append)
 
     async def fetch(self, page, ask, url):
         self.asked.append((page, ask.method, url, ask.onward()))
@@ -169,28 +169,32 @@ def test_only_safe_methods_pass(method):
     """A crawler reads pages; what their scripts would change or send stays undone."""
 
     async def work(browser):
-        return await browser.ask(f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0")
+        return await browser.ask(f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"), browser.refused
 
-    told, asked = run(work)
+    (told, refused), asked = run(work)
 
     assert told[0] == 405
     assert asked == []
+    assert refused == [METHOD]
 
 
 def test_no_other_protocol_is_spoken():
     """A WebSocket is refused, in the open and in a tunnel."""
 
     async def work(browser):
-        return await browser.ask("GET http://a.test/ HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+        await browser.ask("GET http://a.test/ HTTP/1.1", "Upgrade: websocket", "Connection: Upgrade")
+        return browser
 
     async def tunnelled(browser):
         await browser.tunnel("a.test:443")
-        return await browser.send(b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n")
+        await browser.send(b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n")
+        return browser
 
     for one in (work, tunnelled):
-        told, asked = run(one)
-        assert told[0] == 403
+        browser, asked = run(one)
+        assert browser.head.startswith("HTTP/1.1 403 ")
         assert asked == []
+        assert browser.refused == [PROTOCOL]
 
 
 def test_a_tunnel_without_tls_ends():
@@ -198,9 +202,9 @@ def test_a_tunnel_without_tls_ends():
 
     async def work(browser):
         await browser.ask("CONNECT a.test:80 HTTP/1.1")
-        return await browser.send(b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n")
+        return await browser.send(b"GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"), browser.refused
 
-    assert run(work) == (None, [])
+    assert run(work) == ((None, [PROTOCOL]), [])
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_nothing_is_found(job):
         (["--", "-hello"], 2, "-hello: Invalid query: Only excluding terms given\n"),
         (["hello", "--", "-hello"], 0, ""),
         (["hello", "-without"], 0, ""),
-        (["bell\x07:"], 2, "bell\\x07:: Syntax Error: bell\\x07:\n"),
+        (["bell\x07:"], 2, "bell\\x07:: syntax error: check quotes"),
         ([], 2, "a folder and words"),
         ([" "], 2, "a folder and words"),
         (["hello", "-n", "0"], 2, "-n 0: must be a whole number from 1 to 10000"),

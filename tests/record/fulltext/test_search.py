@@ -131,6 +131,26 @@ def test_queries_that_are_not_understood(job, query):
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.parametrize("query", ["", " ", "?", '""', "()", "AND", "NOT", "title:", '+title:""', "&& ||", "\u200b"])
+def test_a_query_without_text_is_invalid(job, query):
+    """A query that has neither a word nor a filter is refused: "no pages" would be taken for an answer."""
+    with pytest.raises(BadQuery, match="a query needs a word, a filter such as"):
+        Search(job).find(query, 10)
+
+
+@pytest.mark.parametrize("query", ["lamp AND", "lamp )", "keeper lamp (bright", "lamp AND AND bright"])
+def test_a_refusal_shows_the_query_as_typed(job, query):
+    """What a query is expanded to, with each word's stems, is in no message.
+
+    `lamp AND` was refused with "(lamp OR stems_de:lamp^1.0 OR stems_en:lamp^1.0) AND".
+    """
+    with pytest.raises(BadQuery) as refused:
+        Search(job).find(query, 10)
+
+    assert str(refused.value).startswith(f"{query}: syntax error: ")
+    assert "stems" not in str(refused.value)
+
+
 def test_a_snippet(job):
     """The part of the text with the words, and where they are in it."""
     answer = next(Search(job).find("zebra", 1)[1])

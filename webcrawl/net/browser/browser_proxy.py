@@ -71,13 +71,15 @@ USER = "page"  # the browser wants a name with a password
 
 Fetch = Callable[[str, Ask, str], Awaitable[Told]]
 """Given a page, what it asks and the URL: the answer. It must not raise."""
+METHOD, PROTOCOL = "method", "protocol"  # why the proxy itself refuses what a page asks
 
 
 class BrowserProxy:
     """Serves the pages that were admitted, each under a password of its own."""
 
-    def __init__(self, fetch: Fetch, tls: ssl.SSLContext) -> None:
-        self._fetch, self._tls = fetch, tls
+    def __init__(self, fetch: Fetch, tls: ssl.SSLContext, refused: Callable[[str], object]) -> None:
+        """`refused` hears of each request of a page that is refused here, METHOD or PROTOCOL."""
+        self._fetch, self._tls, self._refused = fetch, tls, refused
         self._pages: dict[str, set[asyncio.Task[None]]] = {}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -143,14 +145,20 @@ class BrowserProxy:
     async def answer(self, page: str, ask: Ask, url: str) -> Told:
         """The answer for the page."""
         if ask.header(b"upgrade"):
+            self._refused(PROTOCOL)
             return refusal(403, "no other protocols")
         if ask.method not in SAFE:
+            self._refused(METHOD)
             return refusal(405, "only safe methods")
         return await self._fetch(page, ask, url)
 
     async def encrypt(self, writer: asyncio.StreamWriter) -> None:
-        """Answers as the server that the browser wants to reach by TLS."""
-        await writer.start_tls(self._tls)
+        """Answers as the server that the browser wants to reach by TLS; SSLError if it speaks something else."""
+        try:
+            await writer.start_tls(self._tls)
+        except ssl.SSLError:
+            self._refused(PROTOCOL)  # a WebSocket in the open asks for a tunnel
+            raise
 
 
 class _Talk:

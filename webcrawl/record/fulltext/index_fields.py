@@ -187,6 +187,7 @@ _WORDS = frozenset(("AND", "OR", "NOT"))
 _OPERATORS = _WORDS | {"IN", "TO", "(", ")"}
 _CODE = re.compile(r"::|\w!?[\[({]|#!?\[|(?<!\S)'\w")  # Vec::new, vec![1], len(), #[test], 'a
 _FILTER = re.compile(r"([+-]?)(site|after|before):(.+)", re.DOTALL)
+_FIELD = re.compile(r"^[+-]?\w+:")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?")
 MOST = 64  # words with stems: each costs a look at each language
 WEIGHT = 1.0  # of a stem beside its word (docs/decisions/record-tables.md)
@@ -230,6 +231,12 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
         return ParsedQuery([], ["".join(whole)])
     # A question mark alone is none: no page could have it
     return ParsedQuery(words, [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)])
+
+
+def has_text(query: str) -> bool:
+    """Return whether a query asks for anything: beside operators and names of fields it has a word, or asks for all."""
+    pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
+    return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
 
 
 def as_code(query: str) -> str | None:

@@ -25,6 +25,7 @@ from webcrawl.record.fulltext.index_fields import (
     ParsedQuery,
     as_code,
     asked,
+    has_text,
     language_of,
     normal,
     place,
@@ -96,6 +97,7 @@ LONGEST, DEEPEST = 4096, 50
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # as in don't: the parser takes it for a quotation mark
 OF_ONE = 100  # lines of one URL that are looked at: a spider of one's own may ask for a URL many times
 LATE = ("The field does not exist", "Schema error: 'Field")  # what tantivy says of a query only when it is searched for
+SYNTAX = "Syntax Error"  # so does tantivy begin, and goes on with the query that it was given
 SHOWN = 100  # characters of a query that is not understood, and of what tantivy says of it
 
 
@@ -183,21 +185,24 @@ class Search:
         """BadQuery if it is not understood."""
         if len(query) > LONGEST or query.count("(") > DEEPEST:
             raise BadQuery(f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses")
-        query = _APOSTROPHE.sub("\u2019", query)
+        if not has_text(query):
+            raise BadQuery(
+                f"{query[:SHOWN]!r}: a query needs a word, a filter such as site:example.com, or * for all pages"
+            )
+        written = _APOSTROPHE.sub("\u2019", query)
         try:
-            return self._read(query)
-        except BadQuery:
-            if (written := as_code(query)) is None:
-                raise
-        return self._read(written)
+            return self._read(written)
+        except ValueError as error:
+            if (code := as_code(written)) is None:
+                raise _refusal(query, error) from error
+        try:
+            return self._read(code)
+        except ValueError as error:
+            raise _refusal(query, error) from error
 
     def _read(self, query: str) -> tantivy.Query:
-        try:
-            return self._parsed(asked(query, self._languages))
-        except BadQuery as error:
-            raise BadQuery(str(error)[: 2 * SHOWN]) from error
-        except ValueError as error:
-            raise BadQuery(f"{query[:SHOWN]}: {str(error)[:SHOWN]}") from error
+        """ValueError if it is not understood, with words of tantivy that may show what `asked` has made of it."""
+        return self._parsed(asked(query, self._languages))
 
     def _parsed(self, query: ParsedQuery) -> tantivy.Query:
         if not query.words:
@@ -233,6 +238,16 @@ class Search:
             if line["ordinal"] == stored[ORDINAL][0]:
                 return line
         return {}
+
+
+def _refusal(query: str, error: ValueError) -> BadQuery:
+    """Return what to say of a query as it was typed, and not as it was expanded."""
+    said = str(error)
+    if isinstance(error, BadQuery):
+        return BadQuery(said[: 2 * SHOWN])
+    if said.startswith(SYNTAX):
+        said = "syntax error: check quotes, parentheses, AND, OR and NOT; put signs and code in quotes"
+    return BadQuery(f"{query[:SHOWN]}: {said[:SHOWN]}")
 
 
 def _shown(parsed: tantivy.Query, schema: tantivy.Schema) -> tantivy.Query:

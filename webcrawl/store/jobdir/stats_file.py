@@ -17,6 +17,7 @@ NAME = "stats.json"
 STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
+REFUSED = "browser/refused"  # requests of rendered pages: a counter of all, and with the reason behind a slash
 WALL = "wall/"  # after that, before a vendor
 MOST_BYTES = 1 << 24  # bytes that are read
 
