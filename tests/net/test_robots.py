@@ -12,6 +12,7 @@ from webcrawl.net.robots import MOST_PARTS, parse, product_token
 from webcrawl.net.robots_packed import pack, unpack
 from webcrawl.net.robots_syntax import LIMIT, matches, path_of, pattern_of
 from webcrawl.urls.canonical import canonical
+from webcrawl.urls.exclusion_rules import parse_exclusions
 
 
 def _allowed(robots, path="/", agent="webcrawl"):
@@ -264,6 +265,9 @@ class TestPatterns:
             ("/a%5B1%5D", "/a[1]", True),
             ("/?a[]=http://b", "/?a%5b%5d=http%3A//b", True),
             ("/?a=http%3A%2F%2Fb", "/?a=http://b", False),
+            ("/http%3A%2F%2Fb", "/http:%2F%2Fb", True),
+            ("/http:%2F%2Fb", "/http%3a%2f%2fb", True),
+            ("/http%3A%2F%2Fb", "/http://b", False),
             ("/~u", "/%7Eu", True),
             ("/a b", "/a%20b", True),
             ("/a|b", "/a%7Cb", True),
@@ -274,6 +278,19 @@ class TestPatterns:
         """Percent-encoding makes no difference where RFC 9309 2.2.2 says so, but of what parts a URL."""
         assert matches(pattern_of(pattern.encode()), path_of(f"http://a.test{path}")) is same
         assert _allowed(f"User-agent: *\nDisallow: {pattern}", path) is not same
+
+    @pytest.mark.parametrize("char", sorted(set(string.printable[:95]) - set(" \\*$#")))
+    def test_exclusions_have_the_same_form(self, char):
+        """Rules of robots.txt, of the use of pages, and of the exclusion file take the same spellings for one."""
+        for rule in (char, f"%{ord(char):02x}"):
+            for path in (char, f"%{ord(char):02X}"):
+                url = canonical(f"http://a.test/x{path}y")
+                read = parse(
+                    f"User-agent: *\nDisallow: /x{rule}y\nContent-Usage: /x{rule}y train-ai=n".encode(), ""
+                ).rules
+                excludes = parse_exclusions(f"http://a.test/x{rule}y", "list").excludes(url)
+                assert read.allowed(url) is not excludes
+                assert bool(read.said.of(url)) is excludes
 
     @given(
         st.lists(

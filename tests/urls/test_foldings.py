@@ -58,6 +58,50 @@ class TestEveryFolding:
         assert folded.startswith(("https://h.example:8080/", "http://h.example:8080/"))
 
 
+HOST_RULES = HostRules({"www.": ""}, {".mirror.example": ".example"}, {"old.example": "h.example"})
+
+
+class TestAllTogether:
+    @given(
+        order=st.permutations([*ALL, HOST_RULES]),
+        used=st.integers(1, len(ALL) + 1),
+        host=st.sampled_from(["h.example", "www.www.h.example", "old.mirror.example", "www.old.example:8080"]),
+        pieces=st.lists(st.sampled_from(PIECES), max_size=10),
+    )
+    def test_a_folded_url_is_its_own_folding(self, order, used, host, pieces):
+        """Whichever foldings are used, in whatever order, folding twice is folding once."""
+        try:
+            url = canonical(f"https://{host}/{''.join(pieces)}")
+        except InvalidUrl:
+            assume(False)
+        fold = compose(order[:used])
+
+        assert fold(fold(url)) == fold(url)
+
+    @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+    def test_what_a_later_folding_leaves_is_folded(self, order):
+        """A session id that was a segment of its own leaves no second slash.
+
+        With single_slashes before no_session_ids, `/;jsessionid=1/a` became `//a`, another page than `/a`.
+        """
+        both = foldings.single_slashes, foldings.no_session_ids
+        fold = compose([both[at] for at in order])
+
+        assert fold(f"{SITE}/;jsessionid=1/a/b") == fold(f"{SITE}//a/b") == f"{SITE}/a/b"
+
+    def test_rules_that_lead_in_a_circle(self):
+        """All URLs of the circle have one form."""
+        fold = compose([HostRules({}, {}, {"a.test": "b.test", "b.test": "c.test", "c.test": "a.test"})])
+
+        assert {fold(f"http://{name}.test/x") for name in "abc"} == {"http://a.test/x"}
+
+    def test_rules_that_never_end(self):
+        """A rule that makes a name longer each time is applied once, as it is written."""
+        fold = compose([HostRules({}, {".com": ".shop.com"}, {})])
+
+        assert fold("http://a.com/") == "http://a.shop.com/"
+
+
 class TestFoldings:
     @pytest.mark.parametrize(
         ("folding", "url", "folded"),

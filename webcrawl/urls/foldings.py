@@ -85,17 +85,40 @@ def one_scheme(url: str) -> str:
     return "http" + url[5:] if url.startswith("https:") else url
 
 
+ROUNDS = 16  # a form that is not reached by then is not reached at all: a rule makes it longer each time
+
+
 def compose(foldings: Sequence[Folding]) -> Folding | None:
-    """Combines foldings, in their order, into one; no foldings become None, so that the usual case costs nothing."""
-    if len(foldings) < 2:
-        return foldings[0] if foldings else None
+    """Combines foldings, in their order, into one; no foldings become None, so that the usual case costs nothing.
+
+    They are applied until nothing changes: one may leave what an earlier one would fold, as without its session id
+    `/;jsessionid=1/a` has two slashes. So a folded URL is its own folding, whatever the order. Where they lead in a
+    circle, its first URL by the alphabet is the form of all of them.
+    """
+    if not foldings:
+        return None
 
     def fold(url: str) -> str:
-        for folding in foldings:
-            url = folding(url)
-        return url
+        folded = _once(foldings, url)
+        return url if folded == url else _settled(foldings, [url, folded])
 
     return fold
+
+
+def _once(foldings: Sequence[Folding], url: str) -> str:
+    for folding in foldings:
+        url = folding(url)
+    return url
+
+
+def _settled(foldings: Sequence[Folding], forms: list[str]) -> str:
+    """The last form of a URL, given the first ones."""
+    while len(forms) <= ROUNDS:
+        folded = _once(foldings, forms[-1])
+        if folded in forms:
+            return min(forms[forms.index(folded) :])
+        forms.append(folded)
+    return forms[1]
 
 
 _HOST_RULE = re.compile(r"(startsWith|endsWith|synonym)\(([^()\s]+)\)\s*=\s*([^()\s=]*)")
