@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 
@@ -12,6 +13,7 @@ from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.copies import Copies, Copy
 from webcrawl.frontier.seen.shells import SHELL_SIZE, Shells
 
+LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)  # attributes, and the name of a meta element
 QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML
 LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the reason
 
@@ -50,7 +52,7 @@ class ReadCopies:
                 exchange.followed = True
                 for note in notes:
                     self._content.seen(note)
-        elif copy is not Copy.KNOWN and markup(exchange.content_type, exchange.body):
+        elif copy is not Copy.KNOWN and _may_have_links(exchange):
             self._counters[LEFT_OUT + copy.value] += 1
 
     def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
@@ -60,3 +62,8 @@ class ReadCopies:
             return []
         notes = self._shells.follows(page.digest, page.url, redirects_in_a_row(link.path))
         return [*notes, *self._copies.notes(page.digest, page.url)] if notes else []
+
+
+def _may_have_links(exchange: Exchange) -> bool:
+    """Return whether a body that is not read is worth a word in the last lines."""
+    return bool(markup(exchange.content_type, exchange.body)) and LINKS.search(exchange.body) is not None
