@@ -121,6 +121,14 @@ class TestWords:
             "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
         )
 
+    def test_failures_beside_folded_urls(self):
+        """Time is not all that helps while hosts fail, if URLs are folded: the setting that fetches them is named."""
+        said = self.said(Cause.FAILURES, waiting=1, failing=1, over_budget=9)
+
+        assert "nothing but time" in said
+        assert "for URLs over budgets or folded (9): a higher DOMAIN_BUDGET_PAGES" in said
+        assert "TRAP_RULES" not in self.said(Cause.FAILURES, waiting=1, failing=1)
+
     def test_a_pause_says_why(self):
         """A crawl that is told to rest says by what."""
         assert self.said(Cause.PAUSE, trouble="quiet hours").startswith("a pause 75 % of the time (quiet hours);")

@@ -309,6 +309,8 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else HELPS[cause]
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
         helps = FEW_FILES.format_map(figures)
+    if cause is Cause.FAILURES and means["over_budget"] >= 1:
+        helps += f"; for URLs over budgets or folded ({means['over_budget']:.0f}): {HELPS[Cause.BUDGETS]}"
     if cause is Cause.PROCESSOR and means["crowded"] > means["ran"]:
         helps = CROWDED.format_map(figures)
     said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"

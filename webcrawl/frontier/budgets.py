@@ -7,7 +7,7 @@ reputation allows. All other URLs wait on disk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
@@ -52,6 +52,8 @@ class Budgets:
         self._turn = count()
         self.moved = True  # a page was let in since the last round began
         self._round: Iterator[None] | None = None
+        self.postponed: set[str] = set()  # domains at work, whose folded URLs the last look left where they are
+        self.idle: list[str] = []  # of these, domains that no longer have anything else
         self._place: Place = TOP
 
     def change(self, policy: Allowance) -> None:
@@ -173,8 +175,9 @@ class Budgets:
     @property
     def unsettled(self) -> bool:
         """True if URLs wait that may turn out to go on when budgets are looked at again."""
-        heard = self.reputation.waits or self.reputation.grown  # a checkpoint writes it, but looks at few domains
-        return self.table.held > 0 and (self.moved or heard or self._round is not None)
+        # A checkpoint writes it, but looks at few domains. Reputation frees no folded URL
+        heard = self.table.over.urls > 0 and (self.reputation.waits or self.reputation.grown)
+        return self.table.held > 0 and bool(self.moved or heard or self.is_looking or self.postponed or self.idle)
 
     def fold(self, name: str, record: Packed) -> None:
         """A URL of the domain that was let in waits behind all others: its family makes nothing new."""
@@ -216,40 +219,71 @@ class Budgets:
             self.listed.discard(name)
         return None
 
-    def look(self) -> bool:
-        """One step of a look at all budgets, for when nothing else is left to do. Returns whether URLs may go on."""
+    @property
+    def is_looking(self) -> bool:
+        """True if a look at all budgets has begun and not ended."""
+        return self._round is not None
+
+    def look(self, at_work: Callable[[], Collection[str]] = tuple) -> bool:
+        """Do one step of a look at all budgets, for fetchers that starve. Return whether URLs may go on.
+
+        `at_work` returns the domains that are being fetched: their folded URLs wait until those have nothing else.
+        """
         if self._round is None and self.unsettled:
             self.moved = False
-            self._round = self._all()
+            self.postponed.clear()
+            self._round = self._all(at_work())
         if self._round is not None and next(self._round, self) is self:
             self._round = None
         return bool(self.listed)
 
-    def _all(self) -> Iterator[None]:
-        yield from self.reputation.prepare()
-        self.reputation.grown = False
+    def _all(self, at_work: Collection[str]) -> Iterator[None]:
+        if self.table.over.urls:
+            yield from self.reputation.prepare()
+            self.reputation.grown = False
         yield from self.table.prepare()
         place = TOP
-        while found := self._look_at(place, LOOK, last=True):
-            place = found
+        while found := self.table.next(place, LOOK):
+            for _, name in found:
+                self._try(name, at_work)
+            place = found[-1]
             yield
 
-    def _look_at(self, place: Place, most: int, *, last: bool = False) -> Place | None:
-        """Looks at the next domains whose URLs wait; returns the last one's place, None at the end.
+    def _try(self, name: str, at_work: Collection[str]) -> None:
+        """Let a domain whose URLs wait go on if it may, or try some of its folded URLs."""
+        domain = self.get(name)
+        families = self.families
+        if domain.queue is None:
+            return
+        if families is None or domain.debt or not name.endswith(FAMILIES):
+            self._rate_and_note(domain)
+            return
+        whole = domain_of(name)
+        if whole in at_work:
+            self.postponed.add(whole)
+        else:
+            self._try_folded(whole)
 
-        `last`: there is nothing else to do, and URLs of folded families are tried.
-        """
-        found = self.table.next(place, most)
-        for _, name in found:
-            domain = self.get(name)
-            if domain.queue is not None:
-                self.rate(domain)
-                if last and not domain.debt and name.endswith(FAMILIES) and self.families is not None:
-                    whole = domain_of(name)
-                    self.unfold(whole, self.families.try_again(whole, self.table.get(whole).done))
-                else:
-                    self._note(domain)
-        return found[-1] if found else None
+    def _try_folded(self, name: str) -> None:
+        if self.families is not None:
+            self.unfold(name, self.families.try_again(name, self.table.get(name).done))
+
+    def left(self, name: str) -> None:
+        """Note that a domain has no host in the back-end any more: its folded URLs are next if fetchers starve."""
+        if name in self.postponed:
+            self.postponed.discard(name)
+            self.idle.append(name)
+
+    def try_idle(self) -> None:
+        """Try folded URLs of the domains that have nothing else since the last look."""
+        while self.idle:
+            name = self.idle.pop()
+            if not self.table.get(name + FAMILIES).debt:
+                self._try_folded(name)
+
+    def _rate_and_note(self, domain: Domain) -> None:
+        self.rate(domain)
+        self._note(domain)
 
     # -- the checkpoint
 
@@ -260,7 +294,12 @@ class Budgets:
         if self.families is not None:
             yield from self.families.prepare()
         for _ in range(SEEN // LOOK if self.table.held else 0):
-            self._place = self._look_at(self._place, LOOK) or TOP
+            found = self.table.next(self._place, LOOK)
+            for _, name in found:
+                domain = self.get(name)
+                if domain.queue is not None:
+                    self._rate_and_note(domain)
+            self._place = found[-1] if found else TOP
             yield
             if self._place == TOP:
                 break

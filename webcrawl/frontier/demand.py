@@ -59,9 +59,13 @@ class Demand:
 
     def next_growth(self) -> float | None:
         """The time at which one more host may be let in (0 is now), as far as one can say."""
-        if not (self._rotation.can_grow() and self._slots.open_to(NEW)):
-            return None
-        return 0.0 if self._rotation.others_wait() else self._calm_at
+        rotation = self._rotation
+        look_at = rotation.next_look()
+        if not (rotation.can_grow() and self._slots.open_to(NEW)):
+            return look_at
+        if rotation.others_wait():
+            return 0.0
+        return self._calm_at if look_at is None else min(look_at, self._calm_at)
 
     def late(self, host: Host, seconds: float, now: float) -> None:
         """A due host had to wait so long, which is more than LATE."""

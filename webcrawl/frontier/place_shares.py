@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from webcrawl.base.model import Packed, via_of
 from webcrawl.base.url_text import host_of
@@ -61,6 +61,14 @@ class Shares:
             domain, address, _ = self._active[host.name]
             self._active[host.name] = (domain, address, origin)
             self._counts[origin] = self._counts.get(origin, 0) + 1
+
+    def has_active(self, group: Group) -> bool:
+        """Return whether a host of the group is active."""
+        return group in self._counts
+
+    def domains_of(self, hosts: Iterable[Host]) -> set[Group]:
+        """Return the registered domains of these active hosts."""
+        return {self._active[host.name][0] for host in hosts}
 
     def origin(self, record: Packed, domain: str) -> Group:
         """The domain that a link comes from; empty if that is no page, or one of the same domain."""

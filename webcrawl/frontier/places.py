@@ -45,6 +45,9 @@ class Places:
         """Takes the host out of the back-end."""
         self._back.leave(host, state)
         self.shares.leave(host)
+        budgets = self._queues.budgets
+        if budgets.postponed and not self.shares.has_active(domain := self.shares.domain_of(host.name)):
+            budgets.left(domain)
 
     def set_aside(self, host: Host, now: float) -> None:
         """Moves the host out of the back-end until its turn comes near; its URLs stay in its queue."""

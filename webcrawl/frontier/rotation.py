@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 from webcrawl.base.model import Status, is_revisit, unpack, url_of
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.fetch_slots import PROVEN
 from webcrawl.frontier.health import returns, revive_for_other_origin
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
@@ -12,6 +15,9 @@ from webcrawl.store.jobdir.host_row import State
 
 MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
 FRONT = 1  # the place of the front-end among the sources
+# Seconds between two looks at budgets while hosts are active; seconds of the processor that one may take at once, and
+# times as long after which it goes on
+LOOKS_APART, LOOK_AT_ONCE, LOOK_RESTS = 1.0, 0.005, 20.0
 EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
 
 
@@ -36,12 +42,23 @@ class Rotation:
             self._from_budgets,
         )
         self._moves = MOVES  # that are left
+        self._look_at = 0.0  # no look at budgets before this time, unless no host is active
 
     def can_grow(self) -> bool:
+        """Return whether `grow` may let in one more host, or may find out that it can."""
         if self.places.is_full():
             return False
-        lines, active = self._lines.queues, self._back.active
-        return bool(lines) or self._queues.others_wait(self._back.now) or (not active and self._budgets.unsettled)
+        return bool(self._lines.queues) or self._queues.others_wait(self._back.now) or self._may_look()
+
+    def _may_look(self) -> bool:
+        look_at = self.next_look()
+        return look_at is not None and look_at <= self._back.now
+
+    def next_look(self) -> float | None:
+        """Return when fetchers that starve may look at budgets; None if no URL would be found, or has a place."""
+        if not self._budgets.unsettled or self.places.is_full():
+            return None
+        return self._look_at if self._back.active and not self._budgets.idle else 0.0
 
     def others_wait(self) -> bool:
         """True if there are URLs outside the back-end, other than those of domains that have their share."""
@@ -61,6 +78,8 @@ class Rotation:
 
         Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
         """
+        if self._may_look():
+            self._look()
         if not (self.refill() or (anyone and self._from_lines(anyone=True))):
             return False
         self._core.width = max(self._core.width, len(self._back))
@@ -85,8 +104,28 @@ class Rotation:
                     return True
         if self._back.active or not self._budgets.unsettled:
             return False
-        # Nothing is left but URLs over their domains' budgets, at which nobody has looked since.
-        return self._budgets.look() and self._from_budgets()
+        # Nothing is left but URLs over their domains' budgets, or folded, at which nobody has looked since.
+        self._look()
+        return self._from_budgets()
+
+    def _look(self) -> None:
+        """Look for domains that may go on, for a few milliseconds. While hosts are active, the next look comes later.
+
+        If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows would get its slots.
+        """
+        budgets, now = self._budgets, self._back.now
+        budgets.try_idle()
+        if self._back.active and self._look_at > now:
+            return
+        begun = thread_time()
+        budgets.look(self._domains_at_work)
+        while budgets.is_looking and thread_time() - begun < LOOK_AT_ONCE:
+            budgets.look(self._domains_at_work)
+        self._look_at = now + (LOOK_RESTS * (thread_time() - begun) if budgets.is_looking else LOOKS_APART)
+
+    def _domains_at_work(self) -> set[str]:
+        """Return the domains of active hosts that answer well: a host that fails or is slow holds up no other URL."""
+        return self._shares.domains_of(host for host in self._back.active.values() if host.standing == PROVEN)
 
     def begin(self) -> None:
         """A new look for the next link begins: it may move MOVES URLs from the front-end again."""
