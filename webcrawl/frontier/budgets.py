@@ -104,6 +104,18 @@ class Budgets:
             self.table.touch(domain)
         return domain.done
 
+    def redirected(self, name: str) -> None:
+        """Book a redirect to a known URL of the domain: nothing is owed for it, as its family is judged by it."""
+        self._pay(self.get(name), 1)
+
+    def join(self, name: str) -> None:
+        """Count a redirect and its target, which has been answered, as one page. What is still owed for it is paid."""
+        domain = self.get(name)
+        domain.used = max(domain.used - 1, 0)
+        paid = min(domain.old, 1)
+        domain.old -= paid
+        self._pay(domain, paid)
+
     def refund(self, name: str) -> None:
         """A URL that was let in ended without a request."""
         domain = self.get(name)

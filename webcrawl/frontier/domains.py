@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from webcrawl.base.model import Link, Packed, from_sitemap, is_sitemap
+from webcrawl.base.model import REDIRECTS, Link, Packed, from_sitemap, is_sitemap
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Heard, Rules, both
 from webcrawl.frontier.budgets import Budgets, is_one_of_many
@@ -87,13 +87,28 @@ class Domains:
         new = link.url in self._new
         if self._is_charged(link):
             domain = self._domain(host.name)
-            done = self._budgets.answered(domain, new=new)
-            families = self._families
-            if families is not None and done >= START and families.answered(domain, link, status):
-                self._budgets.unfold(domain, FREED)
+            if status in REDIRECTS and self._leads_to_known(domain, link.url):
+                self._budgets.redirected(domain)
+            else:
+                self._answered(domain, link, status, new=new)
         if host.listed is not None and not (link.history or link.request or link.is_own or is_sitemap(link.path)):
             host.listed.learn(listed=from_sitemap(link.path.encode()), new=new)
         self.forget(link)
+
+    def _answered(self, domain: str, link: Link, status: int, *, new: bool) -> None:
+        done = self._budgets.answered(domain, new=new)
+        if link.path.endswith("R") and self._domain(host_of(link.via)) == domain:
+            self._budgets.join(domain)
+        families = self._families
+        if families is not None and done >= START and families.answered(domain, link, status):
+            self._budgets.unfold(domain, FREED)
+
+    def _leads_to_known(self, domain: str, url: str) -> bool:
+        """Return whether a redirect leads to a known URL of its domain; then its families have it booked."""
+        families = self._families
+        if families is None or self._budgets.get(domain).done < START:
+            return False
+        return families.redirected(domain, url)
 
     def forget(self, link: Link) -> None:
         """A link is no longer in flight."""

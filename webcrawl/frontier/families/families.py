@@ -21,6 +21,7 @@ FAMILIES = 16 << 10  # bytes of a domain's families, as objects; its memory come
 LEAST = 4  # domains in memory, whatever there is of it
 META, MEMORY = "family/", "family memory/"  # before a domain's name, in the table `meta`
 SAVED = 8  # part of a filter's room: with so many new entries it is written anew
+TARGETS = 1 << 12  # of redirects in flight that are remembered
 BATCH = 16  # domains that are written in one slice: about 2 ms
 
 
@@ -43,6 +44,7 @@ class Families:
         self._known: OrderedDict[str, Learning] = OrderedDict()
         self._dirty: set[str] = set()
         self._looks: dict[str, Look | None] = {}  # of pages in flight; None: it was not worth one
+        self._targets: dict[str, str] = {}  # of answers in flight that name one URL, as redirects do
 
     def waits(self, name: str, url: str) -> bool:
         """True if a URL of a domain waits. Only of one that has had START pages."""
@@ -61,10 +63,22 @@ class Families:
             self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
-        """A page has these links."""
+        """A page has these links, or a redirect has this target."""
         look = self._looks.get(url)
+        if look is None and len(links) == 1:
+            if len(self._targets) >= TARGETS:
+                self._targets.clear()
+            self._targets[url] = links[0]
         if look is not None:
             look.leads, look.blind = look.learning.follow(url, links, address=look.said.address)
+
+    def redirected(self, name: str, url: str) -> bool:
+        """Book a redirect of a domain if it leads to a known URL of the same domain. Return whether it does."""
+        target = self._targets.get(url)
+        if target is None or not is_within(target, name):
+            return False
+        self._dirty.add(name)
+        return self._of(name).redirected(url, target)
 
     def answered(self, name: str, link: Link, status: int) -> bool:
         """A page of a domain that has had START of them is done. Returns whether URLs that wait may go on."""
@@ -77,7 +91,7 @@ class Families:
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind)
-        redirected = link.path.endswith("R") and host_of(link.via).endswith(name)
+        redirected = link.path.endswith("R") and is_within(link.via, name)
         if redirected and brings is not None:  # what leads to it is as good as it
             freed = learning.learn(learning.families_of(link.via), brings) or freed
         return freed
@@ -85,6 +99,7 @@ class Families:
     def forget(self, url: str) -> None:
         """A page is no longer in flight."""
         self._looks.pop(url, None)
+        self._targets.pop(url, None)
 
     def try_again(self, name: str, pages: int) -> int:
         """The number of URLs of a domain that wait and are to be tried once more, as there is nothing else to do.
@@ -141,3 +156,9 @@ class Families:
     def save(self) -> None:
         for _ in self.prepare():
             pass
+
+
+def is_within(url: str, name: str) -> bool:
+    """Return whether a URL is of this registered domain."""
+    host = host_of(url)
+    return host == name or host.endswith(f".{name}")

@@ -26,6 +26,7 @@ TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it;
 GOOD = 4  # pages by which a family is judged as a target of links
 AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
 SURE, RAREST = 12, 8  # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
+NARROW = 2  # families of a URL that a redirect counts for: a site of nothing but short links has pages all the same
 WIDEST = 3  # families of a URL but that of its whole domain
 AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
 SMALL = 300  # pages of a domain, up to which those of folded families are fetched in the end
@@ -110,6 +111,14 @@ class Family:
             self.doubts += 1
         self._fold(fold)
         return False
+
+    def redirected(self, fold: int) -> None:
+        """Book a URL that led to a known one. It is no page, so it says nothing of how many pages are new."""
+        if self.folded:
+            self.tries = (self.tries << 1) & TRIED
+        else:
+            self.stale += 1
+            self._fold(fold)
 
     def _fold(self, fold: int) -> None:
         if not self.folded and (self.stale >= fold or self.blind >= BLIND):
@@ -308,19 +317,35 @@ class Learning:
         """A page of these families has come. Returns whether a family is freed."""
         freed = False
         for key, fold, one in zip(keys, FOLDS, blind, strict=True):
-            family = self.families.get(key)
-            if family is None:
-                family = self.families[key] = Family()
-                if len(self.families) > MOST:
-                    self._forget()
-            else:
-                self.families.move_to_end(key)
+            family = self._family(key)
             before = family.folded
             freed = family.learn(fold, brings, one) or freed
             self.folded += family.folded - before
         if freed:
             self.rounds = 0
         return freed
+
+    def redirected(self, url: str, target: str) -> bool:
+        """Book a redirect to another URL of the domain if that is known. If not, its own page will count for both."""
+        if self.memory.add(crc32(target.encode(), LINK)) and target != url:
+            return False
+        for key, fold in zip(self.families_of(url)[:NARROW], FOLDS, strict=False):
+            family = self._family(key)
+            before = family.folded
+            family.redirected(fold)
+            self.folded += family.folded - before
+        return True
+
+    def _family(self, key: int) -> Family:
+        """Return the family of this number, which is then the last to be forgotten."""
+        family = self.families.get(key)
+        if family is None:
+            family = self.families[key] = Family()
+            if len(self.families) > MOST:
+                self._forget()
+        else:
+            self.families.move_to_end(key)
+        return family
 
     def _forget(self) -> None:
         _, family = self.families.popitem(last=False)
