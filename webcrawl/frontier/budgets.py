@@ -286,11 +286,13 @@ class Budgets:
             self.postponed.discard(name)
             self.idle.append(name)
 
-    def try_idle(self) -> None:
-        """Try folded URLs of the domains that have nothing else since the last look."""
+    def try_idle(self, is_active: Callable[[str], bool]) -> None:
+        """Try folded URLs of the domains that have nothing else since the last look, and are not active again."""
         while self.idle:
             name = self.idle.pop()
-            if not self.table.get(name + FAMILIES).debt:
+            if is_active(name):
+                self.postponed.add(name)
+            elif not self.table.get(name + FAMILIES).debt:
                 self._try_folded(name)
 
     def _rate_and_note(self, domain: Domain) -> None:

@@ -114,7 +114,7 @@ class Rotation:
         If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows would get its slots.
         """
         budgets, now = self._budgets, self._back.now
-        budgets.try_idle()
+        budgets.try_idle(self._shares.has_active)
         if self._back.active and self._look_at > now:
             return
         begun = thread_time()

@@ -137,3 +137,14 @@ def test_looks_at_budgets_are_few(db, monkeypatch):
     crawl.run(until=170.0)
 
     assert max(Counter(looks).values()) <= 8
+
+
+def test_a_site_that_goes_on_is_not_idle(db):
+    """A site whose last host left for a moment has none of its tries spent on folded URLs."""
+    waiting = Crawl(db, REFUSED).frontier.core.queues.budgets
+    waiting.postponed.add("good0.test")
+    waiting.left("good0.test")
+
+    waiting.try_idle(lambda name: name == "good0.test")
+
+    assert (waiting.postponed, waiting.idle) == ({"good0.test"}, [])
