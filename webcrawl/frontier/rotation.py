@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from time import thread_time
-
 from webcrawl.base.model import Status, is_revisit, unpack, url_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.fetch_slots import PROVEN
@@ -15,9 +13,8 @@ from webcrawl.store.jobdir.host_row import State
 
 MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
 FRONT = 1  # the place of the front-end among the sources
-# Seconds between two looks at budgets while hosts are active; seconds of the processor that one may take at once, and
-# times as long after which it goes on
-LOOKS_APART, LOOK_AT_ONCE, LOOK_RESTS = 1.0, 0.005, 20.0
+STEPS = 8  # of a look at budgets that are done at once: some 10 ms
+LOOKS_APART, STEPS_APART = 1.0, 0.4  # seconds between two looks while hosts are active, and until one goes on
 EARLY = 1.0  # seconds by which a host that was set aside may come back early: it waits in the back-end then
 
 
@@ -109,7 +106,7 @@ class Rotation:
         return self._from_budgets()
 
     def _look(self) -> None:
-        """Look for domains that may go on, for a few milliseconds. While hosts are active, the next look comes later.
+        """Look for domains that may go on, in a few steps. While hosts are active, the next look comes later.
 
         If a look had fewer domains, or an idle one waited for the next, hosts that nobody knows would get its slots.
         """
@@ -117,11 +114,11 @@ class Rotation:
         budgets.try_idle(self._shares.has_active)
         if self._back.active and self._look_at > now:
             return
-        begun = thread_time()
-        budgets.look(self._domains_at_work)
-        while budgets.is_looking and thread_time() - begun < LOOK_AT_ONCE:
+        for _ in range(STEPS):
             budgets.look(self._domains_at_work)
-        self._look_at = now + (LOOK_RESTS * (thread_time() - begun) if budgets.is_looking else LOOKS_APART)
+            if not budgets.is_looking:
+                break
+        self._look_at = now + (STEPS_APART if budgets.is_looking else LOOKS_APART)
 
     def _domains_at_work(self) -> set[str]:
         """Return the domains of active hosts that answer well: a host that fails or is slow holds up no other URL."""

@@ -55,6 +55,40 @@ class TestTraps:
         assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
         assert not frontier.domains.budgets.families._looks
 
+    def test_sessions_of_letters(self, db):
+        """A segment that is new on nearly every page varies, though it has no digit; the site beside is fetched whole.
+
+        Each session was a family of its own, and the wider ones were paid for by the site's good pages.
+        """
+        frontier, urls = folding(db), []
+
+        def site(_, path):
+            urls.append(path)
+            body, links = sessions(path)
+            return body, [link if link.startswith("http") else HOME.rstrip("/") + link for link in links]
+
+        fetched(frontier, site)
+
+        assert len({url for url in urls if url.startswith("docs/")}) == 900
+        assert len(urls) < 2 * (900 + 90)
+
+
+LETTERS = str.maketrans("0123456789", "ghijklmnop")
+
+
+def sessions(path):
+    """A text of 900 pages, and 90 items whose links have a session of letters in their path, a new one on each page."""
+    session = zoo._digest(path).translate(LETTERS)[:9]
+    folder, _, name = path.rpartition("/")
+    at = sites.WORDS.index(name) if name in sites.WORDS[:900] else 0
+    if folder.endswith("items"):
+        near = [sites.WORDS[at * step % 90] for step in (1, 2, 3, 5)]
+        links = [*(f"/{session}/items/{word}" for word in near), f"/docs/text/{sites.WORDS[0]}"]
+        return sites.html(f"Item {name}", f"<p>{sites.words(60, 'item', at % 90)}</p>", links)
+    near = [sites.WORDS[(at * 3 + step) % 900] for step in range(3)]
+    links = [*(f"/docs/text/{word}" for word in near), f"/{session}/items/{sites.WORDS[at % 90]}"]
+    return sites.html(name, f"<p>{sites.words(100, at)}</p>", links)
+
 
 class TestGoodSites:
     @pytest.mark.parametrize("name", sorted(sites.GOOD))

@@ -34,6 +34,7 @@ class Look:
     said: Said
     leads: Brings = Brings.NOTHING
     blind: Sequence[int] = (0, 0, 0, 0)
+    varying: int | None = None  # the family with new segments masked
 
 
 class Families:
@@ -57,7 +58,8 @@ class Families:
             return
         keys = learning.families_of(url)
         if learning.wants(keys):
-            self._looks[url] = Look(learning, keys, learning.look(url, body))
+            varying = learning.varying_of(url)
+            self._looks[url] = Look(learning, keys, learning.look(url, body), varying=varying)
         else:
             learning.passed(url)
             self._looks[url] = None
@@ -86,11 +88,13 @@ class Families:
         if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
-        look = look or Look(learning, learning.families_of(link.url), Said(new=False))
+        look = look or Look(
+            learning, learning.families_of(link.url), Said(new=False), varying=learning.varying_of(link.url)
+        )
         brings = None if look.said.new is None else Brings.NEWS if look.said.new else look.leads
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
-        freed = learning.learn(look.keys, brings, look.blind)
+        freed = learning.learn(look.keys, brings, look.blind, look.varying)
         redirected = link.path.endswith("R") and is_within(link.via, name)
         if redirected and brings is not None:  # what leads to it is as good as it
             freed = learning.learn(learning.families_of(link.via), brings) or freed

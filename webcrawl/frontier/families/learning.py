@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.families.features import Features, words_of
 from webcrawl.frontier.families.memory import Memory
-from webcrawl.frontier.families.shapes import parts_of, shape_of
+from webcrawl.frontier.families.shapes import Shape, parts_of, shape_of
 
 MOST = 128  # families of a domain
 FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
@@ -186,8 +186,22 @@ class Learning:
         """Those of its shape; the closest is divided by the number of values that no page of the domain had before."""
         shape = shape_of(url)
         close, wide, deep, whole = shape.families
-        fresh = sum(not self.memory.has(crc32(value.encode(), VALUE)) for value in shape.all)
-        return close ^ FRESH * fresh, wide, deep, whole
+        return close ^ FRESH * len(self._fresh(shape)), wide, deep, whole
+
+    def varying_of(self, url: str) -> int | None:
+        """Return the closest family with new segments masked, or None if there are none.
+
+        A segment that no page had may be one of many, whatever it looks like: a session's name of letters only.
+        """
+        shape = shape_of(url)
+        fresh = self._fresh(shape)
+        masked = shape.masked(fresh) if fresh else shape.families[0]
+        return masked ^ FRESH * len(fresh) if masked != shape.families[0] else None
+
+    def _fresh(self, shape: Shape) -> list[str]:
+        """Return the values that no page of the domain had before."""
+        has = self.memory.has
+        return [value for value in shape.all if not has(crc32(value.encode(), VALUE))]
 
     def _meets(self, value: str) -> bool:
         """Whether a page of the domain had this value, or each of its parts as a value of its own.
@@ -209,6 +223,10 @@ class Learning:
         if self._granted:
             self._granted -= 1
             return False
+        varying = self.varying_of(url)
+        if varying is not None and (family := self.families.get(varying)) is not None and family.folded:
+            self.families.move_to_end(varying)
+            return family.waits()
         for key in self.families_of(url):
             family = self.families.get(key)
             if family is None:
@@ -313,9 +331,23 @@ class Learning:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None
 
-    def learn(self, keys: Sequence[int], brings: Brings | None, blind: Sequence[int] = (0, 0, 0, 0)) -> bool:
-        """A page of these families has come. Returns whether a family is freed."""
+    def learn(
+        self,
+        keys: Sequence[int],
+        brings: Brings | None,
+        blind: Sequence[int] = (0, 0, 0, 0),
+        varying: int | None = None,
+    ) -> bool:
+        """A page of these families has come, and of the one with new segments masked, which only holds back.
+
+        Returns whether a family is freed.
+        """
         freed = False
+        if varying is not None:
+            family = self._family(varying)
+            before = family.folded
+            freed = family.learn(FOLDS[0], brings, 0)
+            self.folded += family.folded - before
         for key, fold, one in zip(keys, FOLDS, blind, strict=True):
             family = self._family(key)
             before = family.folded

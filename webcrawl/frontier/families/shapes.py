@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 from zlib import crc32
@@ -32,11 +33,18 @@ class Shape(NamedTuple):
     values: tuple[str, ...]
     all: tuple[str, ...]  # and what does not
     name: str  # the host's, without the last two labels
+    path: tuple[str, ...]  # the host, and the segments with masks
+    form: str  # the ending and the parameters' names, that the closest has as well
 
     @property
     def is_numbered(self) -> bool:
         """Whether small numbers tell its URLs apart: then they are as many as the numbers, and not without end."""
         return all(NUMBERED.fullmatch(value) for value in self.values or filter(None, (self.name,)))
+
+    def masked(self, varying: Collection[str]) -> int:
+        """Return the closest family if these segments vary, too."""
+        host, *segments = self.path
+        return _close(host, [MASK if segment in varying else segment for segment in segments], self.form)
 
 
 def parts_of(value: str) -> tuple[list[str], bool]:
@@ -74,10 +82,15 @@ def shape_of(url: str) -> Shape:
         values.append(value or name)
     asked = "&".join(sorted({*names}))
     form = f"{ending[0] if ending is not None else ''}?{asked}"
-    close = crc32(f"{host}/{'/'.join(masked)}{form}".encode())
+    close = _close(host, masked, form)
     wide = crc32(f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode())
     deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
     name = ".".join(host.split(".")[:-2])
     name = "" if name == "www" else name
     also = values[len(values) - len(names) :]
-    return Shape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name)
+    path = (host, *masked)
+    return Shape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name, path, form)
+
+
+def _close(host: str, masked: Sequence[str], form: str) -> int:
+    return crc32(f"{host}/{'/'.join(masked)}{form}".encode())
