@@ -156,9 +156,10 @@ def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
     figures = {"pages": 9, "failures": 0, "queued": 4, "over_budget": 4}
     both = figures | {"over_budget/folded": 3, "over_budget/domains": 1}
 
-    said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded: their like brought nothing new)"
+    said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded by TRAP_RULES: their like brought nothing new)"
     assert said in last_lines(tmp_path, both, 1.0)[0]
-    assert "(4 folded: " in last_lines(tmp_path, figures | {"over_budget/folded": 4, "over_budget/domains": 0}, 1.0)[0]
+    folded = figures | {"over_budget/folded": 4, "over_budget/domains": 0}
+    assert "(4 folded by TRAP_RULES: " in last_lines(tmp_path, folded, 1.0)[0]
 
 
 def test_links_that_are_in_no_queue_yet(tmp_path):

@@ -1797,7 +1797,7 @@ CLAIMS = {
                 {"over_budget": 2, "over_budget/folded": 2},
             ),
             (
-                "{} folded: their like brought nothing new",
+                "{} folded by TRAP_RULES: their like brought nothing new",
                 {"over_budget": 2, "over_budget/folded": 2},
                 {"over_budget": 2, "over_budget/domains": 1},
             ),

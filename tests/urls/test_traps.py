@@ -81,7 +81,17 @@ class TestGrowth:
 
 class TestCalendar:
     @pytest.mark.parametrize(
-        "tail", ["/2026/05/", "/cal/2031-05-06", "/?date=20300501", "/?year=2099&x=1", "/?from=2033-01"]
+        "tail",
+        [
+            "/2026/05/",
+            "/cal/2031-05-06",
+            "/?date=20300501",
+            "/?year=2099&x=1",
+            "/?from=2033-01",
+            "/cal?m=3&y=2031",
+            "/cal?y=2031&view=a&d=4",
+            "/cal?d=4&m=3&y=2031",
+        ],
     )
     def test_the_far_future_is_a_trap(self, tail):
         """Calendar pages more than two years ahead are dropped."""
@@ -99,6 +109,9 @@ class TestCalendar:
             "/2229-2",
             "/?start=2031",
             "/?from=22233509",
+            "/map?x=7&y=2048",
+            "/cal?m=3&y=2020",
+            "/show?m=3&y=2248",
         ],
     )
     def test_the_past_and_other_numbers_are_not(self, tail):
@@ -164,6 +177,17 @@ class TestFamilies:
             "http://g.example/?PHPSESSID=1",
             f"{HOST}/2020/05/",
         ]
+
+    def test_days_by_their_initials_are_bounded(self):
+        """A calendar without end in the past, by `m`, `y` and `d`, is one family of its host.
+
+        It was none, as only whole names of parameters counted, and went back for as long as it was asked.
+        """
+        filters, filtered = chain(), Counter()
+        batch = [f"{HOST}/cal.php?m={at % 12 + 1}&y={1900 + at // 12}&d=1" for at in range(1200)]
+
+        assert len(filters.keep(batch, PAGE, filtered)) == LIMIT
+        assert filtered["trap_family"] == 1200 - LIMIT
 
     @pytest.mark.parametrize("query", ["id={}&year=2022", "archive_year=2022&id={}", "date=2019&x={}"])
     def test_a_year_alone_is_no_calendar_page(self, query):

@@ -249,4 +249,4 @@ def _held(figures: Mapping[str, Any]) -> list[str]:
     over, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
-    return [*said, f"{folded} folded: their like brought nothing new"] if folded else said
+    return [*said, f"{folded} folded by TRAP_RULES: their like brought nothing new"] if folded else said

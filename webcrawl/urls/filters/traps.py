@@ -95,8 +95,11 @@ _DAY = r"(?:0?[1-9]|[12][0-9]|3[01])"
 _TWO_DIGITS = r"(?:0[1-9]|1[0-2])"
 _COMPACT = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?)?(?:[^0-9]|$)"
 _DATED_PATHS = rf"/[0-9]{{4}}/{_MONTH}(?:/{_DAY})?/?(?:\?|$)|/[0-9]{{4}}-{_TWO_DIGITS}(?:-{_DAY})?/?(?:\?|$)"
+# `m=3&y=2031&d=14`, in any order: a year and a month or day by their initials. One of them alone may be anything.
+_INITIAL_YEAR, _INITIAL_PART = r"y=(?:19|20|21)[0-9]{2}", r"[md]=[0-9]{1,2}"
+_INITIALS = rf"[?&]{_INITIAL_YEAR}&(?:.*&)?{_INITIAL_PART}(?:&|$)|[?&]{_INITIAL_PART}&(?:.*&)?{_INITIAL_YEAR}(?:&|$)"
 DATE = (
-    rf"{_DATED_PATHS}"
+    rf"{_DATED_PATHS}|{_INITIALS}"
     rf"|[?&][^=&]*(?:date|month|year|calendar)[^=&]*={_COMPACT}"
     rf"|[?&](?:from|since|until|day|week|yr|ym|cal|when)=(?:[0-9]{{4}}-[0-9]|{_COMPACT})"
 )
@@ -106,7 +109,7 @@ DATE = (
 _FINER = rf"[0-9]{{4}}(?:{_TWO_DIGITS}(?:0[1-9]|[12][0-9]|3[01])?(?:[^0-9]|$)|[^0-9&])"
 _YEAR_NAME, _PART_NAME = r"(?:[^=&]*year[^=&]*|yr)", r"[^=&]*(?:mon|day|week)[^=&]*"
 MONTHLY = (
-    rf"{_DATED_PATHS}"
+    rf"{_DATED_PATHS}|{_INITIALS}"
     rf"|[?&](?:[^=&]*(?:date|month|year|calendar)[^=&]*|from|since|until|day|week|yr|ym|cal|when)={_FINER}"
     rf"|[?&]{_YEAR_NAME}=[0-9]{{4}}&(?:.*&)?{_PART_NAME}=[0-9]"
     rf"|[?&]{_PART_NAME}=[0-9]{{1,2}}&(?:.*&)?{_YEAR_NAME}=[0-9]{{4}}"
