@@ -24,6 +24,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl import assembly
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
+from webcrawl.crawl.parts import Surroundings
 from webcrawl.net.errors import DOUBTFUL, FetchError
 
 START = 1_700_000_000.0
@@ -39,6 +40,7 @@ SETTINGS = {
     "CONCURRENT_REQUESTS": 100,
     "OUTAGE_END_WAIT": 10**9,  # the simulation ends it
 }
+WAITS_IN_FULL = Surroundings(awaits_ends=True)
 
 
 @dataclass(slots=True)
@@ -124,7 +126,7 @@ class Simulation:
             settings.set(name, value)
         clock = partial(CrawlClock, wall=self._clock, steady=self._clock)
         with mock.patch.object(assembly, "CrawlClock", clock):
-            crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), spider="web")
+            crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), WAITS_IN_FULL, spider="web")
         self._slots = int(settings["CONCURRENT_REQUESTS"])
         crawl.begin()
         return crawl

@@ -39,6 +39,12 @@ class TestSettings:
         assert found["SCHEDULER"] == settings.SCHEDULER
         assert found["CHECKPOINT_INTERVAL"] == settings.CHECKPOINT_INTERVAL
 
+    def test_a_host_that_is_away_is_given_up_in_minutes(self, updated):
+        """A spider's errbacks are called soon, unless its project says how long hosts are waited for."""
+        assert (updated()["HOST_RETRY_WAIT"], updated()["HOST_PATIENCE"]) == (5, 120)
+        assert updated({"HOST_PATIENCE": 3600})["HOST_PATIENCE"] == 3600
+        assert updated(kind=WebSpider, seeds="http://a.test/")["HOST_PATIENCE"] == settings.HOST_PATIENCE
+
     def test_components_are_added(self, updated):
         """The project's own extensions, pipelines and middlewares stay beside the crawl's, which it can switch off."""
         mine = {"tests.adapter.test_addon.Shop": 300}

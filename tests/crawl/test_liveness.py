@@ -50,7 +50,7 @@ class Small:
         self.open()
 
     def open(self):
-        around = Surroundings(seeds=Seeds(f"{self.folder}/a.txt,{self.folder}/b.txt"))
+        around = Surroundings(seeds=Seeds(f"{self.folder}/a.txt,{self.folder}/b.txt"), awaits_ends=True)
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(disk, "layout", lambda _: self.sizes)
             wall, steady = (lambda: START + self.seconds), (lambda: self.seconds)

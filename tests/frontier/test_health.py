@@ -489,14 +489,14 @@ class TestGivenUp:
 
 
 class TestResting:
-    def test_only_what_is_set_aside_rests(self, db):
-        """A frontier rests while all its URLs are of hosts set aside, or of one that is tried from there."""
+    def test_only_hosts_that_do_not_answer_rest(self, db):
+        """A frontier rests while all its URLs are of hosts that have failed since they last answered."""
         frontier = make(db)
         add(frontier, "http://a/1", "http://a/2")
         assert not frontier.resting()
-        now = fail(frontier, 4)[-1]
-        assert not frontier.resting()  # it fails, and is in its place
-        now = fail(frontier, 1, now=now)[-1]
+        now = fail(frontier, 1)[-1]
+        assert frontier.resting()  # it fails, and is in its place
+        now = fail(frontier, 4, now=now)[-1]
         assert frontier.resting()
         now, link = following(frontier, now)
         assert frontier.resting()

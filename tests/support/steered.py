@@ -17,8 +17,9 @@ START = 1_700_000_000.0
 class Steered:
     """`hosts` is what commands are given; `asked` notes what was asked for, and when after the start."""
 
-    def __init__(self, folder, **settings):
+    def __init__(self, folder, *, awaits_ends=False, **settings):
         self.folder, self.seconds, self._given = folder, 0.0, settings
+        self._awaits_ends = awaits_ends
         self.asked = []
         self.ends = {}  # outcomes by host; 200 for all others
         self.crawl: Crawl | None = None
@@ -42,7 +43,7 @@ class Steered:
             **settings,
             "JOBDIR": str(self.folder / "job"),
         }
-        around = Surroundings(fixed=fixed)
+        around = Surroundings(fixed=fixed, awaits_ends=self._awaits_ends)
         self.crawl, self.visitor = assembled(values, lambda: START + self.seconds, lambda: self.seconds, around)
 
     def end(self):

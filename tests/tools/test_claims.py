@@ -1909,7 +1909,7 @@ CLAIMS = {
             ("; {} behind walls", {**LEFT, "frontier/hosts behind walls": 1}, LEFT),
             ("; run the same command to resume, the next is due at {}", LEFT, DUE),
             (
-                "{}: the next turn is at {}, {}; run the same command to resume",
+                "{} of {} left: the next turn is at {}, {}; run the same command to resume",
                 {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=FAILURE)},
                 {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=CRAWL_DELAY)},
             ),

@@ -56,6 +56,8 @@ AS_ASKED: dict[str, Any] = {
     "TRAP_RULES": False,
     "DOWNLOAD_TRUNCATE": 2**31 - 1,
     "DOWNLOAD_MIN_RATE": 0,
+    "HOST_RETRY_WAIT": 5,  # a spider waits for its errbacks, and its crawl ends in minutes if a host is away
+    "HOST_PATIENCE": 120,
 }
 
 

@@ -56,9 +56,15 @@ class Outcomes:
 
     uplink: Uplink | None = None  # of the crawl that is open
 
-    def __init__(self, moments: DownloadMoments, *, whole: bool, ours: Collection[Proxy] = ()) -> None:
-        """`whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them."""
+    def __init__(
+        self, moments: DownloadMoments, *, whole: bool, ours: Collection[Proxy] = (), retry_times: int = 2
+    ) -> None:
+        """`whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them.
+
+        `retry_times`: how often a spider's own request is tried again whose connection was dropped.
+        """
         self._moments, self._whole, self._ours = moments, whole, ours
+        self._retry_times = retry_times
         self._answered_at = float("-inf")  # by whatever way
 
     def note_answer(self, request: Request, trip: Trip, status: int) -> None:
@@ -76,6 +82,8 @@ class Outcomes:
     def note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
         trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
         outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
+        if outcome.retries is None and outcome.status == Status.CONNECTION_LOST and _has_errback(trip):
+            outcome.retries = self._retry_times  # as in Scrapy: its errback is called, whatever is known of the host
         outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
         outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
         if isinstance(error.__cause__, ProxyFailed) and not trip.inline and self._is_its_own(error.__cause__):
@@ -115,6 +123,11 @@ class Outcomes:
         theirs = raised(ours)
         theirs.__cause__ = ours
         return theirs
+
+
+def _has_errback(trip: Trip) -> bool:
+    """Return whether the request is a spider's own, and not one that somebody awaits."""
+    return trip.link is not None and bool(trip.link.request)
 
 
 def is_untried(error: Exception) -> bool:

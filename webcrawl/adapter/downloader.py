@@ -39,6 +39,7 @@ from webcrawl.base.errors import lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.rules import limits_of
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 
@@ -87,7 +88,7 @@ class FrontierDownloader:
         self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
         self.moments = DownloadMoments()
         whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
-        self.outcomes = Outcomes(self.moments, whole=whole, ours=ours)
+        self.outcomes = Outcomes(self.moments, whole=whole, ours=ours, retry_times=limits_of(values).attempts - 1)
         self.handlers = Handlers(crawler, values, self.network.shortage)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()

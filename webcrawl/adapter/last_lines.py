@@ -226,8 +226,9 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     waits = figures.get("waits") or Waits()
     if waits.rule in FAILING:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
-        left = queued_urls(figures["queued"])
-        yield f"{left}: the next turn is at {due}, {waits.why}; run the same command to resume"
+        left = count(max(figures["queued"] - urls - figures.get("over_budget", 0), 1), "URL")
+        of = count(max(figures.get("hosts", 0), 1), "host")
+        yield f"{left} of {of} left: the next turn is at {due}, {waits.why}; run the same command to resume"
     if figures.get("hosts_paused"):
         yield f"{count(figures['hosts_paused'], 'host')} paused by command; their URLs count as set aside"
 

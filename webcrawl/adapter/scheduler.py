@@ -173,6 +173,7 @@ class FrontierScheduler:
             Surroundings(
                 seeds=Seeds(lists, limit, values["URL_MAX_LENGTH"]) if lists else None,
                 on_ready=partial(from_thread, asyncio.get_running_loop(), self.wake),
+                awaits_ends=not makes_pages,
                 wants_refusal=has_errback,
                 takes=Callbacks(spider).takes,
                 fixed=on_command_line(self.crawler.settings),

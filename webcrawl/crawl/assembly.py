@@ -187,7 +187,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     rules = rules_of(values, ground.domains, ground.key)
     frontier = open_frontier(values, db, rules, hooks, clock, around.walk, ground.outputs, ground.key)
     ours = frontier if isinstance(frontier, OurFrontier) else None
-    ending = Ending(values["OUTAGE_END_WAIT"])
+    ending = Ending(values["OUTAGE_END_WAIT"], clock(), shortens=not around.awaits_ends)
     heed(ground.in_force, db, filters, frontier, robots.book, ending)
 
     saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)

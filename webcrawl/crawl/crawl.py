@@ -152,6 +152,7 @@ class Crawl:
         if exchange is not None and exchange.recognised and not link.request:
             outcome.wall = wall_of(exchange.recognised, robots=link.is_prerequisite)
         if asked:
+            parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())
@@ -217,7 +218,7 @@ class Crawl:
     def pending(self) -> bool:
         """True if anything is left to do, or may turn out to be.
 
-        What hosts set aside have, and what is over a domain's budget, need not be done now.
+        What hosts that do not answer have, and what is over a domain's budget, need not be done now.
         """
         return self._pending(busy=self.parts.frontier.in_flight > 0)
 
@@ -239,7 +240,9 @@ class Crawl:
         if parts.uplink.out and self._may_return():  # for as long as that takes: nobody could come back now
             parts.ending.begin_again()
             return True
-        return not parts.ending.reached(parts.clock(), resting=frontier.resting(), busy=busy)
+        resting = frontier.resting()
+        may_recover = resting and frontier.may_recover()
+        return not parts.ending.reached(parts.clock(), resting=resting, busy=busy, may_recover=may_recover)
 
     def _may_return(self) -> bool:
         """True if a host may be asked once there is a network again: of those that are left not all are paused."""

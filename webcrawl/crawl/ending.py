@@ -1,30 +1,58 @@
-"""Ends a crawl although URLs are left, if all of them are of hosts that are set aside."""
+"""Ends a crawl although URLs are left, if all of them are of hosts that do not answer."""
 
 from __future__ import annotations
 
+LEAST = 30.0  # seconds for which such hosts are waited for, however short the crawl was
+
 
 class Ending:
-    """Such a crawl waits for a while, and tries the hosts that come due meanwhile. Any answer of theirs goes on."""
+    """Waits for hosts that are set aside or failing, and tries those that come due meanwhile; then the crawl ends.
 
-    def __init__(self, wait: float) -> None:
-        """`wait`: OUTAGE_END_WAIT."""
+    The wait is in proportion: OUTAGE_END_WAIT, or the time that the run took until then if that is shorter. A run that
+    has not asked any host yet waits for OUTAGE_END_WAIT, so that a crawl that is resumed asks before it ends again.
+    """
+
+    def __init__(self, wait: float, begun: float = 0.0, *, shortens: bool = True) -> None:
+        """`wait`: OUTAGE_END_WAIT. `begun`: the time at which the run began. `shortens`: False to wait in full."""
         self.wait = wait
+        self._begun = begun
+        self._shortens = shortens
+        self._has_asked = False
         self._since: float | None = None
 
     def begin_again(self) -> None:
         """Nothing was tried for a while: that time does not count."""
         self._since = None
 
-    def reached(self, now: float, *, resting: bool, busy: bool) -> bool:
-        """True if nothing but hosts set aside has been there for so long; `busy`: one of them is being asked."""
+    def asked(self, *, answered: bool) -> None:
+        """A download has ended. An answer begins the wait anew, and so does the first download of the run."""
+        if answered or not self._has_asked:
+            self._since = None
+        self._has_asked = True
+
+    def reached(self, now: float, *, resting: bool, busy: bool, may_recover: bool = False) -> bool:
+        """Return whether only hosts that do not answer have been left for so long.
+
+        `busy`: one of them is being asked. `may_recover`: one of them has answered before, and was not asked again
+        since it failed. It is asked once more before the crawl ends, if that is within OUTAGE_END_WAIT.
+        """
         if not resting:
             self._since = None
             return False
         if self._since is None:
             self._since = now
-        return now - self._since >= self.wait and not busy
+        if busy or now < self._since + self._shorter_wait(self._since):
+            return False
+        return not may_recover or now >= self._since + self.wait
 
     def after(self, now: float) -> float | None:
-        """The time at which the crawl is going to end, if that is known, and not over."""
-        end = None if self._since is None else self._since + self.wait
-        return end if end is not None and end > now else None
+        """Return the next time at which the crawl may end, or None if that is not known, or over."""
+        if self._since is None:
+            return None
+        ends = self._since + self._shorter_wait(self._since), self._since + self.wait
+        return min((end for end in ends if end > now), default=None)
+
+    def _shorter_wait(self, since: float) -> float:
+        if not self._shortens or not self._has_asked:
+            return self.wait
+        return min(self.wait, max(LEAST, since - self._begun))

@@ -88,6 +88,8 @@ class Surroundings:
 
     seeds: Seeds | None = None
     on_ready: Callable[[], None] | None = None  # called, from a thread, when new URLs are ready
+    # Code waits for how each URL ends: no crawl ends before its hosts have had HOST_PATIENCE
+    awaits_ends: bool = False
     wants_refusal: Callable[[Link], bool] = lambda _: False  # an errback must be called if the frontier drops the link
     takes: Takes = lambda *_: False  # which methods of the spider a request of another drone may name
     fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do

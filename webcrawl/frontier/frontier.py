@@ -31,7 +31,7 @@ from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import Health, State
 
 STEPS = 64  # hosts examined by one `take` before it gives up for this turn of the event loop
-TRIED = (Health.ASIDE, Health.WALLED)
+NOT_ANSWERING = (Health.FAILING, Health.ASIDE, Health.WALLED)
 
 
 class Frontier:
@@ -105,14 +105,25 @@ class Frontier:
         return 0 if budgets.unsettled or budgets.listed else budgets.table.held
 
     def resting(self) -> bool:
-        """True if the URLs that are left are all of hosts set aside, or tried from there, or over budgets."""
+        """Return whether the URLs that are left are all of hosts that do not answer, or over budgets."""
         core = self.core
         left = len(self) - core.aside.urls - self.over_budget
         for host in core.back.active.values():
-            if not left or core.book.health.health(host) not in TRIED:
+            if not left or core.book.health.health(host) not in NOT_ANSWERING:
                 break
             left -= host.waiting() + len(host.flights())
         return not left
+
+    def may_recover(self) -> bool:
+        """Return whether a host that answered before has failed once since, and has not been asked again.
+
+        An answer that asks for a wait (Retry-After) counts as one. Hosts that are set aside are not looked at.
+        """
+        for host in self.core.back.active.values():
+            has_answered = host.pages > 0 or (host.row is not None and host.row.asked > 0)
+            if host.failures == 1 and has_answered:
+                return True
+        return False
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""

@@ -222,6 +222,9 @@ class Frontier(Queue, Protocol):
     def resting(self) -> bool:
         """True if nothing is left but what need not be done now."""
 
+    def may_recover(self) -> bool:
+        """While resting: return whether a host that answered before is to be asked once more all the same."""
+
     @property
     def over_budget(self) -> int:
         """URLs that can only wait for a larger budget: with nothing else left, the crawl ends."""

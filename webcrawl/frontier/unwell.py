@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # 408: the server, or what stands before it, got no whole request in time. 501 and 505 speak of the request: its method,
 # its version of HTTP
-UNWELL = frozenset((408, 429, *range(500, 600))) - {501, 505}
+UNWELL = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
 KEPT = 16  # answers in a row that are remembered
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
@@ -34,7 +34,12 @@ TURNS, SHARE, SOONEST = 8.0, 1 / 16, 1.0
 
 
 def is_unwell(link: Link, outcome: Outcome) -> bool:
-    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there is no question."""
+    """True if such an answer came; for a robots.txt, without which its host cannot be asked, there is no question.
+
+    A dropped connection counts as one if the request says how often it is tried: its URL is tried again first.
+    """
+    if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
+        return False
     return outcome.status in UNWELL and not link.is_prerequisite
 
 
@@ -44,9 +49,10 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     A host that has never answered well is at fault as soon as one of its URLs has got a second one. While few pages of
     it are known, so it is if that is a 429 or 503, which speak of the host (RFC 6585, RFC 9110).
     """
-    busy = rule(outcome).failed
+    may_be_hosts = rule(outcome).failed
     if host.failures:
-        return busy or (host.row is not None and host.row.status == Status.HOST_RETIRED)
+        return may_be_hosts or (host.row is not None and host.row.status == Status.HOST_RETIRED)
+    busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
     if busy and outcome.wait:
         return True
     row, key = row_of(host), _mark(link, outcome)

@@ -223,8 +223,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seconds that a host set aside may be away before it is given up and all its URLs end."
         ),
         Setting("OUTAGE_END_WAIT", 900, Number(0, MANY)).means(
-            "Seconds until a crawl ends in which only hosts set aside have URLs left; these stay, and the next run "
-            "goes on."
+            "Most seconds until a crawl ends in which only hosts that do not answer have URLs left. It ends after the "
+            "time that the run has taken, if that is shorter, and at least 30 seconds. Their URLs stay, and the same "
+            "command resumes with them."
         ),
     ),
     "The network": (
