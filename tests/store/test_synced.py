@@ -7,7 +7,7 @@ import pytest
 from tests.support.faults import BreakingDisk
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
-from webcrawl.store.requests_log import SyncedLog
+from webcrawl.store.requests_log import BLOCK, SyncedLog
 
 
 def test_a_line_is_in_the_file_when_write_returns(tmp_path):
@@ -21,7 +21,7 @@ def test_a_line_is_in_the_file_when_write_returns(tmp_path):
 
 
 def test_it_goes_on_where_it_ended(tmp_path):
-    """Nothing is cut back, and a line that a power cut tore gets its end."""
+    """No whole line is cut back, but what a power cut left of a line is."""
     path = tmp_path / "x.log"
     path.write_bytes(b"one\ntw")
     log = SyncedLog(Disk(), path)
@@ -29,7 +29,50 @@ def test_it_goes_on_where_it_ended(tmp_path):
     log.close()
     SyncedLog(Disk(), path).close()
 
-    assert path.read_bytes() == b"one\ntw\nthree\n"
+    assert path.read_bytes() == b"one\nthree\n"
+
+
+@pytest.mark.parametrize("torn", ["", "torn", "torn" * BLOCK])
+@pytest.mark.parametrize("whole", ["", "one\n", "one\n" * BLOCK])
+def test_the_last_whole_line_is_found(tmp_path, whole, torn):
+    """However long the piece behind it is, and if there is none."""
+    path = tmp_path / "x.log"
+    path.write_text(whole + torn)
+    SyncedLog(Disk(), path).close()
+
+    assert path.read_text() == whole
+
+
+def test_a_full_disk_leaves_no_piece_of_a_line(tmp_path):
+    """A write that fails has written nothing: `verify` called the line that followed the piece damaged for ever."""
+    path, disk = tmp_path / "x.log", BreakingDisk()
+    log = SyncedLog(disk, path)
+    log.write(b"one\n")
+    disk.fail_at = disk.operations + 1
+    with pytest.raises(StoreError, match=r"x\.log: .*No space left"):
+        log.write(b"two\n")
+    assert path.read_bytes() == b"one\n"
+
+    log.write(b"three\n")
+    log.close()
+    assert path.read_bytes() == b"one\nthree\n"
+
+
+def test_a_disk_that_cannot_even_cut_back(tmp_path):
+    """Then the next write does, or the next run."""
+    path, disk = tmp_path / "x.log", BreakingDisk()
+    log = SyncedLog(disk, path)
+    log.write(b"one\n")
+    disk.fail_at, disk.for_good = disk.operations + 1, True
+    for _ in range(3):
+        with pytest.raises(StoreError):
+            log.write(b"two\n")
+    assert path.read_bytes() == b"one\ntw"
+    disk.for_good = False
+    log.write(b"three\n")
+    log.close()
+
+    assert path.read_bytes() == b"one\nthree\n"
 
 
 def test_a_disk_that_fails_is_a_store_error(tmp_path):

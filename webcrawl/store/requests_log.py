@@ -1,4 +1,6 @@
-"""requests.log, which outlives everything: written at once, synced soon, never cut back, no part of the checkpoint.
+"""requests.log, which outlives everything: written at once, synced soon, no part of the checkpoint.
+
+No whole line is ever cut back. A piece of a line is: its request was not sent, for the line is written before.
 
 `Windows` keeps from when to when nobody knows what became of requests, because a crawl was killed there: what a run did
 after its last checkpoint is in requests.log and not in crawl.log, which is cut back.
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +20,8 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 
+BLOCK = 1 << 16  # bytes in which the end of the last whole line is looked for at a time
+
 
 class SyncedLog:
     """A log of lines: what was written survives kill -9, and what was synced a power cut."""
@@ -24,22 +29,35 @@ class SyncedLog:
     def __init__(self, disk: Disk, path: Path) -> None:
         self._disk, self._path = disk, path
         self._unsynced = True  # there may be lines of a run that was killed
+        self._may_be_torn = False  # a piece of a line may be behind the last whole one
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = disk.append(path)
-            size = os.fstat(self._fd).st_size
-            if size and os.pread(self._fd, 1, size - 1) != b"\n":  # a power cut, or a full disk
-                disk.write(self._fd, b"\n")
+            self._length = _length_of_whole_lines(self._fd)
+            self._cut_back()  # a power cut, or a full disk, has left a piece of a line
         except OSError as error:
             raise StoreError(f"{path}: {error}") from error
 
     def write(self, line: bytes) -> None:
-        """Appends the line now."""
+        """Appends the line now, or nothing of it: StoreError."""
         self._unsynced = True
         try:
+            if self._may_be_torn:
+                self._cut_back()
+            self._may_be_torn = True
             self._disk.write(self._fd, line)
         except OSError as error:
+            with suppress(OSError):  # the next write tries again, and so does the next run
+                self._cut_back()
             raise StoreError(f"{self._path}: {error}") from error
+        self._length += len(line)
+        self._may_be_torn = False
+
+    def _cut_back(self) -> None:
+        """Removes what is behind the last whole line."""
+        if os.fstat(self._fd).st_size > self._length:
+            self._disk.truncate(self._fd, self._length)
+        self._may_be_torn = False
 
     def sync(self) -> None:
         """Makes what was written survive a power cut; does nothing if all of it does already."""
@@ -53,6 +71,18 @@ class SyncedLog:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _length_of_whole_lines(fd: int) -> int:
+    """Return the number of bytes up to the end of the last line that has one."""
+    end = os.fstat(fd).st_size
+    while end:
+        start = max(end - BLOCK, 0)
+        at = os.pread(fd, end - start, start).rfind(b"\n")
+        if at >= 0:
+            return start + at + 1
+        end = start
+    return 0
 
 
 KEY = "requests.windows"

@@ -118,7 +118,7 @@ class Summary:
         told = self._crawler.stats
         stats = kept_of(scheduler_of(self._crawler), self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
-        waits = self._crawl.outlook.waits() if stats["queued"] > stats["aside"] else Waits()
+        waits = self._crawl.outlook.waits() if stats["queued"] > stats.get("aside", 0) else Waits()
         return {**stats, "errors": errors, "reason": self._reason, "waits": waits}
 
     def _fates(self) -> list[str]:
