@@ -257,6 +257,46 @@ class TestWeb:
         assert said.count("\n") == 1
         assert "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy" in said
 
+    @pytest.mark.parametrize(
+        ("environment", "said"),
+        [
+            (
+                {"ALL_PROXY": "socks5h://u:secret@127.0.0.1:1"},
+                "ALL_PROXY in the environment = 'socks5h://127.0.0.1:1': must be unset, or an http:// proxy",
+            ),
+            (
+                {"all_proxy": "u:secret@127.0.0.1:123456"},
+                "ALL_PROXY in the environment = '127.0.0.1:123456': must be unset, or an http:// proxy",
+            ),
+            (
+                {"ALL_PROXY": "http://u:secret@127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
+                "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or beside http_proxy and https_proxy",
+            ),
+        ],
+    )
+    def test_all_proxy_is_never_ignored(self, tmp_path, here, environment, said):
+        """A crawl that would go past the proxy of ALL_PROXY does not start.
+
+        `ALL_PROXY=socks5h://…`, as curl and Tor's users have it, changed nothing, and the crawl went direct.
+        """
+        status, made = self.run(tmp_path, here, environment)
+
+        assert status == 1
+        assert made.output.read_text().count("\n") == 1
+        assert said in made.output.read_text()
+        assert "secret" not in made.output.read_text()
+
+    def test_all_proxy_beside_the_others(self, tmp_path, here):
+        """Where http_proxy and https_proxy are named, they are what is taken."""
+        (tmp_path / "hosts").write_text("127.0.0.1 far.test\n")
+        proxy = Proxy()
+        with proxying(proxy) as address:
+            names = {"http_proxy": f"http://{address}", "https_proxy": f"http://{address}"}
+            status, made = self.run(tmp_path, here, {**names, "ALL_PROXY": "http://127.0.0.1:1"})
+
+        assert (status, made.stats["pages"]) == (0, 2)
+        assert len(proxy.lines) == 2
+
 
 class TestReading:
     @pytest.fixture(name="options")

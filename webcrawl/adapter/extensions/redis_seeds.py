@@ -28,10 +28,12 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.seeds.seed_rows import BadLineError, seed_url
+from webcrawl.urls.seeds.seed_rows import UNSENT, BadLineError, has_credentials, seed_url
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.pushed_seeds import Taking
+
+logger = logging.getLogger(__name__)
 
 START = "is_start_request"  # Scrapy's mark
 
@@ -42,6 +44,7 @@ class SeedEntries:
     def __init__(self, spider: Spider, encoding: str, longest: int) -> None:
         """`longest`: URL_MAX_LENGTH. A spider's own `make_request_from_data` comes first."""
         self._encoding, self._longest = encoding, longest
+        self._told_of_credentials = False
         self._own = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
@@ -62,7 +65,7 @@ class SeedEntries:
         except UnicodeDecodeError as error:
             raise BadLineError(f"is not {self._encoding}") from error
         if not text.startswith("{"):
-            url = seed_url(text, self._longest)
+            url = self._url(text)
             return Link(url, seed=url)
         try:
             fields = json.loads(text)
@@ -72,11 +75,17 @@ class SeedEntries:
         except (ValueError, TypeError, RecursionError) as error:
             raise BadLineError(f"is no JSON of a request ({error})") from error
 
+    def _url(self, text: str) -> str:
+        if has_credentials(text) and not self._told_of_credentials:
+            self._told_of_credentials = True
+            logger.warning("a seed from the server: %s; further such seeds are not logged", UNSENT)
+        return seed_url(text, self._longest)
+
     def _request(self, fields: dict[str, Any]) -> Link | Request:
         url = fields.pop("url", None)
         if not isinstance(url, str):
             raise TypeError("no url")
-        url = seed_url(url.strip(), self._longest)
+        url = self._url(url.strip())
         method, meta = str(fields.pop("method", "GET")).upper(), dict(fields.pop("meta", None) or {})
         meta.pop(KEY, None)  # ours
         if not METHOD.fullmatch(method):
@@ -93,8 +102,6 @@ class SeedEntries:
         }
         return FormRequest(url, method=method, formdata=form, meta=meta, dont_filter=True)
 
-
-logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0  # seconds between two looks
 SOON = 0.02  # while there are more seeds, and no host to ask

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from webcrawl.base.readable import count
-from webcrawl.urls.seeds.seed_rows import BadLineError, Found, SeedError, rows, seed_url
+from webcrawl.urls.seeds.seed_rows import UNSENT, BadLineError, Found, SeedError, has_credentials, rows, seed_url
 from webcrawl.urls.seeds.seed_source import Lone, Source
 
 LONGEST = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH can allow
@@ -109,6 +109,7 @@ class SeedList:
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
         self._first_bad = ""  # of this run
+        self._with_credentials = 0  # seeds of this run
         if not self._start(place):
             level = logging.INFO if changes else logging.WARNING
             logger.log(level, "%s: changed since it was last read; reading it again from the beginning", source.path)
@@ -158,6 +159,8 @@ class SeedList:
         text = self._rows.seed(written)
         if text is None:
             return None
+        if has_credentials(text):
+            self._tell_of_credentials()
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
@@ -169,6 +172,14 @@ class SeedList:
             logger.warning("%s: line %d %s", self.source.path, at.line, why)
         if at.bad == LOGGED:
             logger.warning("%s: further bad lines are counted but not logged", self.source.path)
+
+    def _tell_of_credentials(self) -> None:
+        self._with_credentials += 1
+        line = "" if isinstance(self.source, Lone) else f" line {self.at.line}:"
+        if self._with_credentials <= LOGGED:
+            logger.warning("%s:%s %s", self.source.path, line, UNSENT)
+        if self._with_credentials == LOGGED:
+            logger.warning("%s: further seeds with user and password are not logged", self.source.path)
 
     def _start(self, place: Place) -> bool:
         """Go to this place. Returns False if the list no longer is what it was when the place was saved."""

@@ -6,6 +6,7 @@ import csv
 import re
 from typing import NamedTuple, Protocol
 
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.urls.canonical import canonical
 
 
@@ -26,6 +27,14 @@ _WITH_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # A domain, and what people write after it. Of ASCII, a name has only letters, digits, "-", "." and "_".
 _DOMAIN = re.compile(r"([-.0-9A-Z_a-z\x80-\U0010ffff]+)(:\d+)?([/?#].*)?")
 _NUMBERS = re.compile(r"[\d.]+")
+
+
+UNSENT = "user and password are not sent: the seed is crawled without them"
+
+
+def has_credentials(text: str) -> bool:
+    """Return whether this URL names a user or a password."""
+    return "@" in text and url_without_credentials(text) != text
 
 
 def seed_url(text: str, max_length: int) -> str:
