@@ -141,3 +141,72 @@ def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
     assert expected.must <= found.keys()
     for url, protocol in found.items():
         assert protocol == protocols[server.world.kind("scheme", server.world.locate(url)[0])], url
+
+
+class Old:
+    """Answers HTTP/1.1 with one status, but for these paths, and HTTP/2 with the pages of a site."""
+
+    def __init__(self, status, fields=(), well=(), newer=site):
+        self.pages, self.status, self.fields, self.well = Http2Pages(newer), status, fields, well
+        self.refused = []
+
+    async def __call__(self, reader, writer):
+        if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
+            await self.pages(reader, writer)
+            return
+        while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+            path = head.split(" ")[1]
+            status, fields, body = self.status, self.fields, b""
+            if path in self.well:
+                status, fields, body = site("a.test", path, None)
+            else:
+                self.refused.append(path)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+            writer.write(f"HTTP/1.1 {status} -\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+
+@pytest.mark.parametrize(("status", "fields"), [(505, []), (426, []), (426, [("Upgrade", "h2, HTTP/2.0")])])
+def test_a_server_that_wants_another_version(tmp_path, status, fields):
+    """It is asked by HTTP/2 at once, and then always: no URL and no robots.txt fails.
+
+    Such a server was taken at its word: each of its pages was a 426, or was asked for three times and lost.
+    """
+    old = Old(status, fields)
+    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (_, port):
+        crawl = crawl_of(tmp_path, port, HOST_PATIENCE=3600)
+        assert crawl.run() == 0
+
+    assert Counter(statuses(crawl).values()) == {"200": PAGES + 3, "302": 1, "-9998": 1}
+    assert old.refused == ["/robots.txt"]
+    assert list(verify(crawl.jobdir, Counter())) == []
+
+
+def test_it_wants_another_version_for_some_pages(tmp_path):
+    """Where pages came by HTTP/1.1, the one that is refused comes by HTTP/2, and so does what follows."""
+    old = Old(505, well=("/robots.txt", "/", "/0", "/1"))
+    with http2_site(old, context(tmp_path, "a.test", protocols=("h2", "http/1.1")), None) as (_, port):
+        crawl = crawl_of(tmp_path, port)
+        assert crawl.run() == 0
+
+    assert Counter(statuses(crawl).values()) == {"200": PAGES + 3, "302": 1, "-9998": 1}
+    assert len(old.refused) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "protocols", "more"),
+    [
+        (505, [], ("http/1.1",), {}),
+        (505, [], ("h2", "http/1.1"), {"HTTP2": "off"}),
+        (426, [("Upgrade", "websocket")], ("h2", "http/1.1"), {}),
+    ],
+    ids=["no HTTP/2", "HTTP2=off", "web socket"],
+)
+def test_its_answer_is_all_that_there_is(tmp_path, status, fields, protocols, more):
+    """Who does not speak HTTP/2 either, or wants something else, is taken at his word: the URL alone ends so."""
+    old = Old(status, fields, well=("/robots.txt", "/", *(f"/{n}" for n in range(PAGES)), "/there"))
+    with http2_site(old, context(tmp_path, "a.test", protocols=protocols), None) as (_, port):
+        crawl = crawl_of(tmp_path, port, **more)
+        assert crawl.run() == 0
+
+    assert Counter(statuses(crawl).values()) == {"200": PAGES + 2, str(status): 1, "-9998": 1}
+    assert old.pages.asked == []

@@ -196,6 +196,12 @@ class HttpClient:
             connection, answer, asked, message = await self._once_more(target, visit, connection, error, proxy)
         finally:
             self._deadlines.remove(connection)
+        if message.head.status in WANT_OTHER_VERSION and connection.http2 is None:
+            visit = visit or Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
+            better = await self._by_http2(visit, message.head)
+            if better is not None:
+                connection.abort()
+                connection, answer, asked, message = better
         timings.first_byte = max(connection.first_byte - asked, 0.0)
         timings.total = self._clock() - begun - answer.held
         self._put_away(key, connection, keep, watch)
@@ -239,27 +245,50 @@ class HttpClient:
         helps = visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
         if visit is not None and helps and not self.http2.waits(visit.key, visit.target.host):
             second = await self._second(visit, by_page=True)
-            if second is not None and second.http2 is not None:
-                if visit.watch is not None:
-                    visit.watch.source = None  # a request of its own, for whoever counts them
-                    visit.watch.source = second
-                answer, asked = self._metered(second, visit.bounds, visit.method, visit.claim), self._clock()
-                self._deadlines.add(second, visit.deadline)
-                try:
-                    message = await second.ask(second.http2.request(visit.head, visit.body), answer)
-                except FetchError:
-                    second.abort()
-                    raise
-                finally:
-                    self._deadlines.remove(second)
-                return second, answer, asked, message
-            if second is not None:
-                second.abort()
+            found = await self._ask_second(visit, second)
+            if found is not None:
+                return found
         if isinstance(error, Http2Only):
             self.http2.tell(target, error)
         if proxy is not None:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
+
+    async def _by_http2(self, visit: Visit, head: Head) -> tuple[Connection, Answer, float, Message] | None:
+        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL; None if its own answer is all that there is."""
+        if visit.method not in SAFE or not self.http2.may_be_spoken(visit.key) or not _may_want_http2(head):
+            return None
+        second = await self._second(visit, by_page=True)
+        try:
+            found = await self._ask_second(visit, second)
+        except FetchError:
+            return None
+        if found is not None and found[3].head.status not in WANT_OTHER_VERSION:
+            self.http2.suspect(visit.key)  # the next request begins so
+        return found
+
+    async def _ask_second(
+        self, visit: Visit, second: Connection | None
+    ) -> tuple[Connection, Answer, float, Message] | None:
+        """The answer by a second connection; None if that does not speak HTTP/2 either. Raises FetchError."""
+        if second is None:
+            return None
+        if second.http2 is None:
+            second.abort()
+            return None
+        if visit.watch is not None:
+            visit.watch.source = None  # a request of its own, for whoever counts them
+            visit.watch.source = second
+        answer, asked = self._metered(second, visit.bounds, visit.method, visit.claim), self._clock()
+        self._deadlines.add(second, visit.deadline)
+        try:
+            message = await second.ask(second.http2.request(visit.head, visit.body), answer)
+        except FetchError:
+            second.abort()
+            raise
+        finally:
+            self._deadlines.remove(second)
+        return second, answer, asked, message
 
     def _metered(self, connection: Connection, bounds: Bounds, method: str, claim: Claim | None) -> Answer:
         if self._bandwidth.rate and (window := self._bandwidth.window):
@@ -313,6 +342,16 @@ class HttpClient:
                 raise ConnectTimeout("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
+
+
+UPGRADE_REQUIRED, VERSION_NOT_SUPPORTED = WANT_OTHER_VERSION = 426, 505
+_NAMES_HTTP2 = re.compile(rb"\b(h2|HTTP/2(\.0)?)\b", re.IGNORECASE)
+
+
+def _may_want_http2(head: Head) -> bool:
+    """Return whether HTTP/2 may get another answer: a 426 names in Upgrade what it wants, often a web socket."""
+    wanted = [value for name, value in head.headers if name.lower() == b"upgrade"]
+    return head.status == VERSION_NOT_SUPPORTED or not wanted or any(map(_NAMES_HTTP2.search, wanted))
 
 
 NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have

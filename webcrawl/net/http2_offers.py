@@ -87,7 +87,7 @@ class Http2Offers:
 
     def may_help(self, key: Key, error: FetchError, connection: Connection | None = None) -> bool:
         """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open by then."""
-        if self._way == OFF or not key[0] or (self._of(key) is not None and key not in self._turned_down):
+        if not self.may_be_spoken(key):
             return False
         if isinstance(error, Http2Only):
             return True
@@ -98,6 +98,10 @@ class Http2Offers:
             return False
         refuses = isinstance(cause, ENDS) or (isinstance(cause, ssl.SSLError) and str(cause.reason).endswith(ALERTS))
         return isinstance(error, TlsFailed) and refuses
+
+    def may_be_spoken(self, key: Key) -> bool:
+        """Return whether a second handshake may show that a server speaks HTTP/2."""
+        return self._way != OFF and bool(key[0]) and (self._of(key) is None or key in self._turned_down)
 
     def waits(self, key: Key, host: str) -> bool:
         """Return whether the next request is soon enough: pages of the host have come by HTTP/1.1, one is in frames.
