@@ -43,6 +43,9 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in ca
         ({"late": 0.6, "ran": 0.4, "asked": 9, "waiting": 3}, Cause.ANSWERS),
         # nothing to do
         ({"queued": 0}, Cause.WORK),
+        ({"queued": 0, "away": "the hive's server"}, Cause.SERVER),
+        ({"queued": 9, "aside": 9, "away": "the hive's server"}, Cause.SERVER),
+        ({"away": "the hive's server", "waiting": 12}, Cause.POLITENESS),
         ({"queued": 9, "aside": 9}, Cause.ASIDE),
         ({"queued": 9, "aside": 2, "over_budget": 7}, Cause.BUDGETS),
         # downloads

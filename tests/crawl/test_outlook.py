@@ -1,9 +1,12 @@
 """How a crawl is going, for those who look."""
 
+import re
+import time
 from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.crawl.away_servers import Absence, AwayServers
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.frontier.wait_words import CRAWL_DELAY, Waits
 
@@ -45,3 +48,26 @@ def test_why_nothing_is_fetched(state, said):
 def test_for_whom_a_crawl_waits(state, said):
     """A crawl waits for no host while something stops it, or while a request is under way."""
     assert outlook(**state).glance()["waits"] == said
+
+
+@pytest.mark.parametrize("state", [{}, {"paused": True}, {"in_flight": 1}])
+def test_a_server_that_has_gone_is_named_in_every_state(state):
+    """With a server of its URLs away a crawl waits for that, too, whatever else it does."""
+    one = outlook(**state)
+    one.servers.watch(lambda: Absence("the hive's server", time.time()))
+
+    waits = one.glance()["waits"]
+    assert re.match(r"waits for the hive's server, away since \d\d:\d\d:\d\d", waits)
+    assert (SAID in waits) == (state == {})
+
+
+def test_servers_that_answer_are_not_named():
+    """Each is asked anew at every look; a longer absence has its date."""
+    absences = [None, Absence("the server of the seeds", 10.0)]
+    servers = AwayServers(clock=lambda: 200_000.0)
+    servers.watch(lambda: absences[0])
+
+    assert (str(servers), servers.names) == ("", "")
+    absences.reverse()
+    assert servers.names == "the server of the seeds"
+    assert re.search(r"away since 19(69|70)-\d\d-\d\d \d\d:\d\d:10$", str(servers))

@@ -161,7 +161,7 @@ def first_and_last(state):
     statistics = SimpleNamespace(outcomes={}, series=SimpleNamespace(start=1))
     seeding = SimpleNamespace(former=state.get("former", ""))
     parts = SimpleNamespace(counters=Counter(), statistics=statistics, seeding=seeding)
-    outlook = SimpleNamespace(bound=str, waits=Waits)
+    outlook = SimpleNamespace(bound=str, waits=Waits, servers="")
     crawl = SimpleNamespace(stats=lambda: state, cut_short=state["cut_short"], outlook=outlook, parts=parts)
     fates = SimpleNamespace(lines=lambda: state.get("fates", []))
     keeping = SimpleNamespace(kept=state)
@@ -192,7 +192,7 @@ def progress_line(figures):
     outlook = SimpleNamespace(
         ready_hosts=lambda: figures["ready"],
         trouble=figures.get("trouble", ""),
-        waits=lambda: figures.get("waits", Waits()),
+        all_waits=lambda _: str(figures.get("waits", Waits())),
     )
     crawl = SimpleNamespace(parts=SimpleNamespace(counters=figures), stats=lambda: figures, outlook=outlook)
     lines = progress.Lines(crawl, SimpleNamespace(progress=lambda: figures.get("fate", "")))
@@ -206,7 +206,7 @@ def process_lines(figures):
 def processing(state):
     """Beginning, progress and end of a run over archives."""
     state = Figures({"pages": 0, "queued": 0, "hosts_aside": 0, **state})
-    outlook = SimpleNamespace(ready_hosts=lambda: 0, trouble="")
+    outlook = SimpleNamespace(ready_hosts=lambda: 0, trouble="", servers="", all_waits=lambda _: "")
     crawl = SimpleNamespace(stats=lambda: state, parts=SimpleNamespace(counters=state), outlook=outlook)
     archives = MagicMock(done=state["done"], size=9, number=1)
     reader = SimpleNamespace(archives=archives, unfinished=state["unfinished"])
@@ -1913,6 +1913,7 @@ CLAIMS = {
                 {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=FAILURE)},
                 {"queued": 3, "waits": Waits(host="a", seconds=9.0, rule=CRAWL_DELAY)},
             ),
+            ("{}: start it again, and run the same command to resume", {"away": "waits for the hive's server"}, {}),
             ("{} paused by command; their URLs count as set aside", {"hosts_paused": 1}, DUE),
             (" from 1 host", {"pages": 3, "frontier/hosts answered": 1}, {"pages": 3}),
             ("1 failure", {"failures": 1}, {"failures": 0}),

@@ -49,6 +49,7 @@ class HiveSide:
             self.others_done = False
             self._others = self._entry.running(scheduler)
             scheduler.crawl.followers.add(self._others)
+            scheduler.crawl.outlook.servers.watch(self._others.absence)
             self._others.start()
 
     async def stop(self) -> None:

@@ -52,6 +52,7 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
         *_walk(figures),
         *_revisits(figures),
         *_aside(figures),
+        *_servers(figures),
     ]
     lines += [*unexpected(figures), *_lost(figures)]
     what = "what the store has not" if "store/files" in figures else "everything"
@@ -196,6 +197,12 @@ def _seeds(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{count(bad, 'seed')} from the server refused, as the log says"
     if away := figures.get("seed_lists_away", 0):
         yield f"{count(away, 'list')} of seeds cannot be read to the end, as the log says: the next run tries again"
+
+
+def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The servers that do not answer at the end of this run."""
+    if away := figures.get("away"):
+        yield f"{away}: start it again, and run the same command to resume"
 
 
 def _walk(figures: Mapping[str, Any]) -> Iterator[str]:

@@ -42,6 +42,7 @@ class Cause(StrEnum):
     RETRY_AFTER = "retry_after"
     CRAWL_DELAY = "crawl_delay"
     POLITENESS = "politeness"
+    SERVER = "server"
     ASIDE = "aside"
     BUDGETS = "budgets"
     WORK = "work"
@@ -55,6 +56,7 @@ class Look:
     trouble: str = ""  # why it is told to fetch nothing, in a few words
     short: bool = False  # descriptors, ports or memory for sockets are missing
     throttled: bool = False  # BANDWIDTH_MAX holds requests back
+    away: str = ""  # the servers that bring URLs, the hive's or that of the seeds, and do not answer
     slots: int = 0  # downloads that fit at once; 0: no limit
     wanted: int = 0  # CONCURRENT_REQUESTS
     asked: int = 0  # downloads and pages under way
@@ -105,6 +107,8 @@ def _loop(look: Look) -> Cause | None:
 def _nothing_to_do(look: Look) -> Cause | None:
     if look.asked or look.ready or look.queued > look.aside + look.over_budget:
         return None
+    if look.away:
+        return Cause.SERVER
     if look.over_budget > look.aside:
         return Cause.BUDGETS
     return Cause.ASIDE if look.aside else Cause.WORK
@@ -138,7 +142,8 @@ def _waiting(look: Look) -> Cause:
 
 
 USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before
-STATES = tuple(one.name for one in fields(Look) if one.name not in {"seconds", "trouble", "short", "throttled", *USED})
+TOLD = ("trouble", "short", "throttled", "away")  # no numbers
+STATES = tuple(one.name for one in fields(Look) if one.name not in {"seconds", *TOLD, *USED})
 
 
 @dataclass(slots=True)
@@ -206,6 +211,7 @@ WORDS = {
     Cause.RETRY_AFTER: "Retry-After",
     Cause.CRAWL_DELAY: "Crawl-delay",
     Cause.POLITENESS: "politeness",
+    Cause.SERVER: "a server that is away",
     Cause.ASIDE: "hosts set aside",
     Cause.BUDGETS: "budgets of domains",
     Cause.WORK: "nothing to fetch",
@@ -248,6 +254,7 @@ HELPS = {
         "more hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
+    Cause.SERVER: "that server: start it again, or mend the way to it; then the crawl goes on by itself",
     Cause.ASIDE: (
         "nothing but time, as hosts that failed, or have a wall, are tried again now and then; "
         f"{program()} ctl JOBDIR host NAME "
@@ -305,7 +312,9 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     cause = max(tally.seconds, key=tally.seconds.__getitem__)
     means = tally.means(cause)
     figures = {**means, "bytes": _size(means["bytes"]), **{name: _percent(means[name]) for name in TIMES}}
-    why = tally.last[cause].trouble if cause is Cause.PAUSE else FIGURES.get(cause, "").format_map(figures)
+    last = tally.last[cause]
+    said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
+    why = said_by_itself[cause] if cause in said_by_itself else FIGURES.get(cause, "").format_map(figures)
     helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else HELPS[cause]
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
         helps = FEW_FILES.format_map(figures)

@@ -152,7 +152,8 @@ class Crawl:
         if exchange is not None and exchange.recognised and not link.request:
             outcome.wall = wall_of(exchange.recognised, robots=link.is_prerequisite)
         if asked:
-            parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
+            if parts.ending.listens:
+                parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
             final = parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
         else:
             parts.frontier.unasked(link, parts.clock())

@@ -18,6 +18,7 @@ class Ending:
         self._begun = begun
         self._shortens = shortens
         self._has_asked = False
+        self.listens = True  # `asked` changes something: nearly never, and every page would call it
         self._since: float | None = None
 
     def begin_again(self) -> None:
@@ -29,6 +30,7 @@ class Ending:
         if answered or not self._has_asked:
             self._since = None
         self._has_asked = True
+        self.listens = self._since is not None
 
     def reached(self, now: float, *, resting: bool, busy: bool, may_recover: bool = False) -> bool:
         """Return whether only hosts that do not answer have been left for so long.
@@ -41,6 +43,7 @@ class Ending:
             return False
         if self._since is None:
             self._since = now
+            self.listens = True
         if busy or now < self._since + self._shorter_wait(self._since):
             return False
         return not may_recover or now >= self._since + self.wait

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from webcrawl.crawl.away_servers import AwayServers
 from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.history_line import mix
@@ -18,6 +19,7 @@ class Outlook:
     def __init__(self, parts: Parts, stats: Callable[[], dict[str, int | float]]) -> None:
         self._parts, self._stats = parts, stats
         self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
+        self.servers = AwayServers()  # from which it gets URLs
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
@@ -46,11 +48,15 @@ class Outlook:
 
     @property
     def stands_still(self) -> str:
-        """Why nothing is fetched: the trouble, or that all hosts are left alone, for more than a moment."""
+        """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than a moment."""
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
             return self.trouble
+        return self.all_waits(NOTICED)
+
+    def all_waits(self, least: float = 0.0) -> str:
+        """For which servers and hosts it waits, in words; for a host for so many seconds at the least."""
         waits = self.waits()
-        return str(waits) if waits.seconds >= NOTICED else ""
+        return "; ".join(filter(None, (str(self.servers), str(waits) if waits.seconds >= least else "")))
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
@@ -58,7 +64,7 @@ class Outlook:
             **self._stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
-            "waits": "" if self.stopped_by or self._parts.frontier.in_flight else str(self.waits()),
+            "waits": str(self.servers) if self.stopped_by or self._parts.frontier.in_flight else self.all_waits(),
             "bound": self.bound(),
             "levels": self._parts.frontier.look.levels(),
             "mix": mix(self._parts.statistics.outcomes),

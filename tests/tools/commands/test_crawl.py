@@ -20,7 +20,6 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.extensions import disk_space, progress
 from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.adapter.extensions.progress import Lines
-from webcrawl.frontier.wait_words import Waits
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
 
@@ -34,7 +33,7 @@ def counted(pages):
 
 def crawl_like(parts, ready_hosts, figures, trouble):
     """As much of a crawl as the progress line looks at."""
-    outlook = SimpleNamespace(ready_hosts=ready_hosts, trouble=trouble, waits=Waits)
+    outlook = SimpleNamespace(ready_hosts=ready_hosts, trouble=trouble, all_waits=lambda _: "")
     return SimpleNamespace(parts=parts, stats=lambda: figures, outlook=outlook)
 
 

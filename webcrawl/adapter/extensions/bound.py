@@ -115,6 +115,7 @@ class Bound:
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
+            away=crawl.outlook.servers.names,
             slots=downloader.total_concurrency,
             wanted=downloader.capacity.wanted,
             asked=asked,

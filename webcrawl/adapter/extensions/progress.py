@@ -19,7 +19,6 @@ from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, short
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.outlook import NOTICED
-from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.jobdir.history_line import hosts_asked
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
@@ -108,12 +107,12 @@ class Lines:
         return f"{begin}  queue {queued}  hosts {asked}{known}  failed {failed}  {size}B"
 
     def _trouble(self, asked: int, ready: int) -> str:
-        """Why nothing is fetched, if nothing is: told so, no seed gives anything, or all hosts are left alone."""
+        """Why nothing is fetched, if nothing is: told so, no seed gives anything, or it waits for hosts or servers."""
         if trouble := self._crawl.outlook.trouble:
             return trouble
         fate = self._fates.progress() if self._fates is not None else ""
-        waits = self._crawl.outlook.waits() if not (asked or ready) else Waits()
-        return "; ".join(filter(None, (fate, str(waits) if waits.seconds >= NOTICED else "")))
+        waits = "" if asked or ready else self._crawl.outlook.all_waits(NOTICED)
+        return "; ".join(filter(None, (fate, waits)))
 
     def _look(self) -> tuple[int, float, int, int, int]:
         """Pages, their rate, and hosts by what they do."""

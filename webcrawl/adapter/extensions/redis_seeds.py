@@ -22,6 +22,7 @@ from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.readable import readable
+from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
@@ -120,6 +121,7 @@ class RedisSeeds:
         self._task: asyncio.Task[None] | None = None
         self._looked = False  # whether the server has answered, and nothing was there
         self._connected = self._away = False
+        self._absent_since: float | None = None  # the server does not answer, or refuses us; by the machine's clock
         self._told: set[str] = set()
         self._bad = 0
         self._idle_since: float | None = None
@@ -156,6 +158,8 @@ class RedisSeeds:
         self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
         scheduler.crawl.followers.add(self)
         scheduler.moments.sources.append(self.expects)
+        if not values["HIVE_DRONES"]:  # a drone's seeds come from the hive's server, which is watched
+            scheduler.crawl.outlook.servers.watch(self.absence)
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
@@ -198,6 +202,11 @@ class RedisSeeds:
             self._idle_since = now
         return self._patience is not None and now - self._idle_since < self._patience
 
+    def absence(self) -> Absence | None:
+        """The time since when no seeds come from the server; None if it answers."""
+        since = self._absent_since
+        return None if since is None else Absence("the server of the seeds", since)
+
     # -- the loop
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
@@ -218,6 +227,7 @@ class RedisSeeds:
             if not self._away:
                 logger.warning("no seeds for the moment, the server is away: %s", error)
             self._away = True
+            self._absent_since = self._absent_since or time.time()
             return INTERVAL
         except HiveError as error:
             self._refused(scheduler, error)
@@ -227,6 +237,7 @@ class RedisSeeds:
             return LATER
         if self._away:
             logger.info("the server of the seeds is back")
+        self._absent_since = None
         self._told.clear()  # whatever was mended is said once more if it comes again
         self._connected, self._away, self._looked = True, False, not (taken or self._taking.is_full)
         if not taken:
@@ -238,6 +249,7 @@ class RedisSeeds:
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
         """At the start it ends the crawl. Later somebody can mend it, and the crawl has other things to do."""
         self._looked = False
+        self._absent_since = self._absent_since or time.time()
         if not self._connected:
             scheduler.fail(error)
         elif str(error) not in self._told:

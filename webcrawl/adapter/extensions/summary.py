@@ -119,7 +119,8 @@ class Summary:
         stats = kept_of(scheduler_of(self._crawler), self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
         waits = self._crawl.outlook.waits() if stats["queued"] > stats.get("aside", 0) else Waits()
-        return {**stats, "errors": errors, "reason": self._reason, "waits": waits}
+        away = str(self._crawl.outlook.servers)
+        return {**stats, "errors": errors, "reason": self._reason, "waits": waits, "away": away}
 
     def _fates(self) -> list[str]:
         """Why the seeds gave nothing, if they gave nothing."""

@@ -83,6 +83,7 @@ class Contact:
         self.there = asyncio.Event()
         self._acknowledged = ""
         self._away_since, self._told_at = 0.0, 0.0
+        self.absent_since: float | None = None  # by the machine's clock; None while the server answers
 
     def begin(self, epoch: str) -> None:
         """The streams begin anew."""
@@ -96,6 +97,7 @@ class Contact:
         now = time.monotonic()
         if self.there.is_set() or not self._told_at:
             self._away_since = self._told_at = now
+            self.absent_since = time.time()
             logger.warning("the hive's server is away (%s): going on with our own hosts", error)
         elif now - self._told_at >= REMIND:
             self._told_at = now
@@ -105,6 +107,7 @@ class Contact:
     def found(self) -> None:
         """It answers."""
         self.there.set()
+        self.absent_since = None
         if self._told_at:
             logger.info("the hive's server is back after %.0f s", time.monotonic() - self._away_since)
             self._told_at = 0.0

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
 from webcrawl.crawl.hive.coordinator import Reign
 from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
@@ -70,6 +71,11 @@ class Running:
     def reaches_server(self) -> bool:
         """True if the server answered when it was last asked."""
         return self._contact.there.is_set()
+
+    def absence(self) -> Absence | None:
+        """The time since when the server does not answer; None if it does."""
+        since = self._contact.absent_since
+        return None if since is None else Absence("the hive's server", since)
 
     def start(self) -> None:
         loops = (self._beating, self.carrying.out, self.carrying.into, self._moving)
