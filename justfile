@@ -44,6 +44,10 @@ figures pages="1000000 3000000 10000000":
     {{python}} -m benchmarks.peers
     {{python}} -m benchmarks.site
 
+# What CI repeats every week: what is long, or needs the package index.
+weekly:
+    .ci/weekly
+
 # What a machine of one's own repeats every night: campaign, and figures of a smaller crawl.
 nightly: (campaign "build/campaign" "--hours" "8") (figures "300000")
 

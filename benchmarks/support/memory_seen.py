@@ -42,7 +42,7 @@ class MemorySeen:
     def __repr__(self) -> str:
         return f"<MemorySeen keys={len(self._keys)} pending={self.pending}>"
 
-    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
         batch, missed = unseen_lately(self._cache, self._journal.state, keys, records)
         known, new, found = self._keys, array("Q"), []
         for key, record in zip(batch, missed, strict=True):
@@ -53,6 +53,7 @@ class MemorySeen:
         if len(known) > self._largest >= len(known) - len(new):
             logger.warning("seen: over %d keys in memory, beyond SEEN_MEMORY; the disk store obeys it", self._largest)
         self._journal.append(new, found)
+        return len(new)
 
     def take(self, limit: int) -> list[bytes]:
         return self._journal.take(limit)

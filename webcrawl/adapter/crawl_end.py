@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
 from webcrawl.base.errors import lack
+from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
@@ -81,9 +82,8 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
     if isinstance(error, StoreError):
         return error, True
     refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
-    failure = StoreError(
-        f"{refused}: nothing {saved} is kept" if refused else f"half a change: {error!r}{where(error)}"
-    )
+    words = str(error) if isinstance(error, OwnCodeError) else repr(error)
+    failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {words}{where(error)}")
     failure.__cause__ = error
     return failure, bool(refused)
 

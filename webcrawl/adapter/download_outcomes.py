@@ -17,6 +17,7 @@ from scrapy.exceptions import (
     ResponseDataLossError,
     UnsupportedURLSchemeError,
 )
+from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.download_moments import DownloadMoments
@@ -25,6 +26,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.crawl.crawl import NO_OUTCOMES
+from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
@@ -71,7 +73,10 @@ class Outcomes:
         """There is an answer, whole or not."""
         outcome = trip.outcome = outcome_of(status, trip.begun)
         exchange, self._answered_at = trip.exchange, outcome.ended
-        if self.uplink is not None and (exchange is None or exchange.truncated not in SHORT):
+        is_sign = (
+            exchange.truncated not in SHORT if exchange is not None else trip.link is not None
+        )  # no `data:` URL is
+        if self.uplink is not None and is_sign:
             self.uplink.answered(request.url, outcome.ended)
         if status >= 400:
             outcome.retries = _retries(request.meta)
@@ -81,6 +86,7 @@ class Outcomes:
 
     def note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
         trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
+        trip.failure = global_object_name(type(error))
         outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
         if outcome.retries is None and outcome.status == Status.CONNECTION_LOST and _has_errback(trip):
             outcome.retries = self._retry_times  # as in Scrapy: its errback is called, whatever is known of the host
@@ -178,7 +184,9 @@ def _status(error: Exception, request: Request) -> int:
         return error.__cause__.status
     if isinstance(error, UnsupportedURLSchemeError):
         return Status.UNSUPPORTED
-    if not isinstance(error, EXPECTED):
+    if needs_no_host(request.url):  # a page may have written it
+        logger.warning("Error downloading %.200s: %s", request, error)
+    elif not isinstance(error, EXPECTED):
         logger.error("Error downloading %s", request, exc_info=error)
     return Status.UNEXPECTED
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy import Request, signals
@@ -36,10 +37,11 @@ from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
-from webcrawl.base.loading import load
 from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.rules import limits_of
+from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 
@@ -85,7 +87,8 @@ class FrontierDownloader:
         self.capacity = Capacity()
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
-        self.network = Network(values, lookup=load(values["DNS_LOOKUP"]), keep_at_most=fits.kept)
+        lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
+        self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
         self.moments = DownloadMoments()
         whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
         self.outcomes = Outcomes(self.moments, whole=whole, ours=ours, retry_times=limits_of(values).attempts - 1)
@@ -168,9 +171,9 @@ class FrontierDownloader:
         try:
             return await self._attempt(request, trip)
         finally:
-            if trip.link is not None:
-                if turns is not None and turns.lines:
-                    turns.own_left(host_of(trip.link.url))
+            if trip.link is not None and turns is not None and turns.lines:
+                turns.own_left(host_of(trip.link.url))
+            if trip.link is not None or trip.hostless:
                 await self.barrier.enter(trip)
                 for hear in self.moments.ended:
                     hear(trip)

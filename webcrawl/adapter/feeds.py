@@ -196,6 +196,9 @@ class FeedFile(FileFeedStorage):
         return cast("IO[bytes]", FeedStream(files.open(path, overwrite=overwrite), self._options))
 
 
+FeedFile.__name__ = FileFeedStorage.__name__  # Scrapy counts stored feeds under it: feedexport/success_count/…
+
+
 def crawl_of(crawler: Crawler) -> FrontierScheduler | None:
     """The scheduler of a crawl; None in a run that is none."""
     scheduler = crawler.engine.scheduler if crawler.engine is not None else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import Protocol
 
 from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.inline_downloads import Inline
@@ -11,13 +12,19 @@ from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.bandwidth import Bandwidth
 
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 Archive = Callable[[Link, Exchange], None]
+
+
+class CountRetry(Protocol):
+    """Hears of each download that has ended, and whether its URL is retried."""
+
+    def __call__(self, trip: Trip, /, *, again: bool) -> None: ...
 
 
 class Archiving:
@@ -46,7 +53,9 @@ class PageEnd:
         inline: Inline,
         bandwidth: Bandwidth,
         fail: Callable[[Exception], None],
+        count_retry: CountRetry | None = None,
     ) -> None:
+        self._count_retry = count_retry
         self._crawl, self._visitor, self._robots, self._archiving = crawl, visitor, robots, archiving
         self._barrier, self._inline, self._bandwidth, self._fail = barrier, inline, bandwidth, fail
 
@@ -84,7 +93,13 @@ class PageEnd:
                 self._without_page(trip, link)
             if archive is not None and trip.exchange is not None and not trip.exchange.archived:
                 archive(link, trip.exchange)
-            self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
+            again = self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
+            if self._count_retry is not None:
+                self._count_retry(trip, again=again)
+        elif trip.hostless:
+            is_done = trip.outcome is None or trip.outcome.status not in NO_OUTCOMES
+            hostless = self._crawl.parts.hostless
+            (hostless.done if is_done else hostless.put_back)(trip.hostless)
         elif trip.refusal is not None:
             self._crawl.parts.refusals.delivered(trip.refusal)
 

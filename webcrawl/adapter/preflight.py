@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,7 @@ from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import load
+from webcrawl.base.own_code import made, require
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
@@ -391,7 +392,7 @@ def _check(folder: Path) -> None:
 
 def _surroundings(values: Mapping[str, Any]) -> None:
     """Whatever the crawl needs of others: name servers that answer, ports that are free."""
-    _await(_name_servers(load(values["DNS_LOOKUP"]), values["DNS_NAMESERVERS"]))
+    _await(_name_servers(values["DNS_LOOKUP"], values["DNS_NAMESERVERS"]))
     _ports(values)
 
 
@@ -402,12 +403,19 @@ def _ports(values: Mapping[str, Any]) -> None:
             bound(*place(values), setting).close()
 
 
-async def _name_servers(make: Callable[..., Lookup], servers: tuple[tuple[str, int], ...]) -> None:
+async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:
+    make = load(path)
+    if isinstance(make, type):  # a function is asked what it makes where there are servers to ask
+        require("DNS_LOOKUP", path, make, Lookup)
     if not servers:
         return  # the system's: a crawl of addresses or by a hosts file needs none
     start_threads()
     # as long as a user waits
-    lookup = NameServers(servers, timeout=2.0, tries=2) if make is NameServers else make(servers)
+    lookup: Lookup
+    if make is NameServers:
+        lookup = NameServers(servers, timeout=2.0, tries=2)
+    else:
+        lookup = made("DNS_LOOKUP", path, Lookup, servers)
     try:
         await lookup.probe()
     finally:

@@ -20,6 +20,7 @@ from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
 from webcrawl.adapter.stored_values import CannotBePacked, Held, Packing, Unpacking, form_of, loaded
 from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.base.model import Link
+from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.crawl.request_word import A_CLASS, read_word
 from webcrawl.urls.canonical import canonical
@@ -56,7 +57,8 @@ def to_link(request: Request, spider: Spider, *, classes: bool = True, held: Hel
     keeps requests on disk. Without `classes` it comes back as a plain Request, with all that is sent. `held` keeps the
     values of `meta` and `cb_kwargs` that have no packed form; without it such a request cannot be kept.
     """
-    url, via = canonical(request.url), referer(request)
+    url = request.url if needs_no_host(request.url) else canonical(request.url)
+    via = referer(request)
     given = _as_dict(request, spider)
     given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED}
     values: Values = {}

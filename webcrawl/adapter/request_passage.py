@@ -12,10 +12,12 @@ from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.periodic import Waking
+from webcrawl.adapter.request_counts import Duplicate, RequestCounts
 from webcrawl.adapter.request_links import (
     CannotBeKept,
     CannotBeMade,
     is_start,
+    start_variant,
     to_link,
     to_refused,
     to_request,
@@ -25,13 +27,14 @@ from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Status, unpack
+from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.filters.filter_protocol import FilterError
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +51,12 @@ class Intake:
         fail: Callable[[Exception], None],
         *,
         classes: bool,
+        counts: RequestCounts | None = None,
     ) -> None:
         """`classes`: links may name those of requests; in letters of a hive they may not, for it would be loaded."""
+        self._counts = counts or RequestCounts()
+        # Of an answer without an exchange no page can be made.
+        self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(spider, "has_callbacks", False)
         self._parts, self._spider, self._dupefilter, self._unheard = parts, spider, dupefilter, unheard
         self._fail, self._classes = fail, classes
         self._told: set[str] = set()
@@ -62,9 +69,11 @@ class Intake:
         return to_link(request, self._spider, classes=self._classes, held=self._held_for(request))
 
     def _held_for(self, request: Request) -> HeldValues | None:
-        """What keeps values in memory; nothing does if another drone fetches the URL."""
+        """Return what keeps values in memory, or None if another drone fetches the URL."""
         post = self._parts.post
-        return self.held if post is None or post.drone.is_ours(canonical(request.url)) else None
+        if post is None or needs_no_host(request.url):
+            return self.held
+        return self.held if post.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
@@ -72,26 +81,70 @@ class Intake:
             self._unheard.check(request)
             # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may be resumed.
             free = request.dont_filter and not is_start(request)
-            if free or not self._dupefilter.request_seen(request):
-                self._parts.discovery.insert(self.link_of(request), variant(request))
+            if self._keeps_hostless and needs_no_host(request.url):
+                self._take_hostless(request, free=free)
+            elif free:
+                self._insert(request)
+            else:
+                self._test(request)
         except IgnoreRequest as error:
-            self._tell_once(str(error), request, error)
+            self._leave_out(request, error)
             return False
         except InvalidUrl as error:  # Scrapy has handlers for some of these, data: and file:
             self._tell_once(error.reason, request, error)
             self._parts.pipeline.filtered[error.reason] += 1
             return False
-        except (StoreError, FilterError, OSError, MemoryError) as error:
+        except (StoreError, OwnCodeError, OSError, MemoryError) as error:
             self._fail(error)
             return False
         except CannotBeKept as error:
+            self._counts.unkept += 1
             self._parts.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
             return False
         except Exception as error:  # a dupefilter's of the user's own
+            self._counts.unkept += 1
             logger.exception("%s cannot be kept on disk", request)
             self._parts.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
             return False
         return True
+
+    def _leave_out(self, request: Request, error: IgnoreRequest) -> None:
+        if not isinstance(error, Duplicate):
+            self._tell_once(str(error), request, error)
+            return
+        try:
+            self._dupefilter.log(request, self._spider)
+        except Exception:  # a dupefilter's of the user's own
+            logger.exception("DUPEFILTER_CLASS: its log failed for %s", request)
+
+    def _test(self, request: Request) -> None:
+        """Has the dupefilter look at a request. Raise Duplicate, or any IgnoreRequest, if it is left out."""
+        if getattr(self._dupefilter, "hands_over", False):
+            self._counts.submitted += 1
+            try:
+                self._dupefilter.request_seen(request)
+            except Duplicate:
+                raise
+            except Exception:
+                self._counts.submitted -= 1
+                raise
+        elif self._dupefilter.request_seen(request):
+            raise Duplicate
+        else:
+            self._insert(request)
+
+    def _insert(self, request: Request) -> None:
+        self._parts.discovery.insert(self.link_of(request), variant(request))
+        self._counts.inserted += 1
+
+    def _take_hostless(self, request: Request, *, free: bool) -> None:
+        link, hostless = self.link_of(request), self._parts.hostless
+        kind = start_variant(link, request) if is_start(request) else variant(request)
+        if not free and hostless.is_known(link, kind):
+            self._counts.known += 1
+            raise Duplicate
+        hostless.add(link)
+        self._counts.inserted += 1
 
     def _tell_once(self, kind: str, request: Request, error: Exception) -> None:
         if kind not in self._told:
@@ -118,9 +171,11 @@ class Giving:
         *,
         classes: bool,
         held: HeldValues,
+        counts: RequestCounts | None = None,
     ) -> None:
         """`classes` and `held`: as in Intake."""
         self._held = held
+        self._counts = counts or RequestCounts()
         self._crawl, self._spider, self._robots, self._waking = crawl, spider, robots, waking
         self._bandwidth, self._classes = bandwidth, classes
         self._headers = crawl.parts.moments.request
@@ -144,6 +199,8 @@ class Giving:
             for refusal in islice(iter(refusals.take, None), MADE_IN_VAIN):
                 if (request := self._refused(refusal)) is not None:
                     return request
+        if len(crawl.parts.hostless):
+            return self._hostless()
         link = crawl.take(now)
         if link is None:
             self._waking.at(crawl.next_ready(), now)
@@ -157,9 +214,24 @@ class Giving:
             trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
         if link.is_own:
             return self._robots.request(link.url, trip)
+        self._counts.given += 1
         request = to_request(link, self._spider, trip, classes=self._classes, held=self._held)
         for headers in self._headers:
             request.headers.update(headers(link))
+        return request
+
+    def _hostless(self) -> Request | None:
+        """The next request that needs no host; None if the spider no longer has its methods, which the log says."""
+        number, record = self._crawl.parts.hostless.take()
+        try:
+            request = to_request(unpack(record), self._spider, Trip(hostless=number), classes=self._classes)
+        except CannotBeMade as error:
+            self._tell_unmade(error, "it is lost, like others of the kind")
+            self._crawl.parts.unkept.add(error.kind, str(error))
+            self._crawl.parts.hostless.done(number)
+            self._waking.now()
+            return None
+        self._counts.given += 1
         return request
 
     def _refused(self, refusal: Refusal) -> Request | None:

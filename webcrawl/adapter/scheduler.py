@@ -34,6 +34,7 @@ from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
+from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
@@ -89,7 +90,7 @@ class FrontierScheduler:
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
         self.keeping, self.waking, self.hive = Checkpointing(crawler), Waking(), HiveSide()
-        self.moments = RunMoments()
+        self.moments, self.counts = RunMoments(), RequestCounts()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open
         self.begun, self.end = time.monotonic(), RunEnd()
@@ -199,11 +200,17 @@ class FrontierScheduler:
         crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
         archiving = self.moments.archiving
         unheard = UnheardMeta(self.crawler.settings)
-        self._intake = Intake(crawl.parts, spider, self.dupefilter, unheard, self.fail, classes=classes)
+        self.counts.begin(crawl)
+        self._intake = Intake(
+            crawl.parts, spider, self.dupefilter, unheard, self.fail, classes=classes, counts=self.counts
+        )
         self.held = held = self._intake.held
-        self._giving = Giving(crawl, spider, robots, self.waking, bandwidth, classes=classes, held=held)
+        self._giving = Giving(
+            crawl, spider, robots, self.waking, bandwidth, classes=classes, held=held, counts=self.counts
+        )
         barrier, inline = downloader.barrier, downloader.inline
-        end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail)
+        retried = partial(count_retry, self.crawler.stats)
+        end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail, retried)
         self._install(end.finished, robots.answered)
         books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
@@ -223,7 +230,7 @@ class FrontierScheduler:
 
     def _overdue(self, pages: Iterable[Trip]) -> None:
         """A checkpoint leaves them out."""
-        fetched = {page: page.link.url for page in pages if page.link is not None}
+        fetched = {page: page.link.url if page.link is not None else "data:" for page in pages if page.refusal is None}
         refused = {page: unpack(page.refusal.record).url for page in pages if page.refusal is not None}
         unreturned = self.waking.engine.path.unreturned().items() if self.waking.engine else ()
         line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: %s (%s)"

@@ -22,8 +22,10 @@ class Trip:
     link: Link | None = None  # none for a refusal, which was booked already
     keep: float = 0.0  # seconds that its connection is worth keeping: the host's next turn is near
     spare: bool = False  # no URL of its host waits: its own links may be of the host, or nothing comes
+    hostless: int = 0  # the number of a request that needs no host (crawl/hostless.py), which has no link
     refusal: Refusal | None = None  # the frontier has ended it: it goes straight to its errback
     outcome: Outcome | None = None  # how the download ended
+    failure: str = ""  # the dotted name of the error that it ended with
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
     withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run

@@ -16,6 +16,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import has_listener
+from webcrawl.base.own_code import class_name, misspelt
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.known_words import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
@@ -23,6 +24,10 @@ from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, misty
 PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
 OURS = frozenset(("scrapy", "webcrawl"))
 _PROXY = "a proxy is named in the environment: http_proxy=http://HOST:PORT, and https_proxy (docs/scrapy.md#proxies)"
+PAGES_HOOKS = (  # what a subclass of `web` may have (docs/extending.md)
+    *("links_to_follow", "parse", "parse_all", "start", "start_urls", "closed", "custom_settings"),
+    *("from_crawler", "update_settings", "handle_httpstatus_list"),
+)
 WISHES = {  # names that people try, and what does it here
     "PROXY HTTP_PROXY HTTPS_PROXY PROXIES PROXY_URL": _PROXY,
     "MAX_PAGES PAGE_LIMIT MAX_REQUESTS": "CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host",
@@ -111,6 +116,8 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     yield from unknown(settings, spider)
     if reader is PAGES:
         yield from unread(settings["LINK_SOURCES"], map(str.lower, words(settings["OUTPUTS"] or "")))
+        for name, hook in misspelt(type(spider), PAGES_HOOKS):
+            yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"

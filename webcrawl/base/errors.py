@@ -9,6 +9,10 @@ class CannotStart(Exception):  # noqa: N818 - reads as what it is
     """The reason why the crawl cannot start, in one line."""
 
 
+class RulesError(ValueError):
+    """Rules that cannot be used; the message names the file or setting, and the line or expression that is wrong."""
+
+
 _NO_THREAD = ("can't start new thread", "can't allocate lock")  # a RuntimeError, as Python raises it
 _DEEP = 5  # causes that are looked at
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.loading import load
 from webcrawl.base.model import Link
+from webcrawl.base.own_code import made
 from webcrawl.base.ports import Ports
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.base.url_text import host_of
@@ -28,6 +28,7 @@ from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.hive.drone_identity import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.last_run import keep_terms, terms_of
@@ -52,6 +53,7 @@ from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.seen.caches.protocol import UrlCache
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.layout import shares
 from webcrawl.frontier.seen.portions import Portions
@@ -219,6 +221,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
         log=ground.log,
         portions=portions,
         refusals=refusals,
+        hostless=Hostless(db, content),
         counters=counters,
         unkept=unkept,
         halfway=halfway,
@@ -402,8 +405,9 @@ def _robots(ground: Ground) -> RobotsAdmission:
 def _seen(ground: Ground, opened: ExitStack) -> tuple[SeenStore, ContentSeen]:
     values, db = ground.values, ground.db
     memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
-    cache = load(values["URL_CACHE"])(values["URL_CACHE_SIZE"])
-    seen: SeenStore = load(values["SEEN_STORE"])(db, memory=memory, cache=cache, on_ready=ground.around.on_ready)
+    cache: UrlCache = made("URL_CACHE", values["URL_CACHE"], UrlCache, values["URL_CACHE_SIZE"])
+    more = {"memory": memory, "cache": cache, "on_ready": ground.around.on_ready}
+    seen: SeenStore = made("SEEN_STORE", values["SEEN_STORE"], SeenStore, db, **more)
     opened.callback(seen.close)
     return seen, opened.enter_context(closing(ContentSeen(db, memory=content_memory)))
 

@@ -51,6 +51,11 @@ class Crawl:
         """Moves links known to be new to the frontier, without taking any."""
         self._feeding.feed(self.parts.clock())
 
+    @property
+    def fed(self) -> int:
+        """The links that the seen store has found to be new in this run, and the frontier got."""
+        return self._feeding.fed
+
     # -- out
 
     def take(self, now: float) -> Link | None:
@@ -95,7 +100,7 @@ class Crawl:
     def next_ready(self) -> float | None:
         """When there may be something to do (0 is now), or None as long as nothing is found or finished."""
         parts = self.parts
-        if parts.refusals.waiting:
+        if parts.refusals.waiting or len(parts.hostless):
             return 0.0
         if parts.in_force.paused or (self.all_rest and self.rests):
             return None
@@ -134,8 +139,8 @@ class Crawl:
             self._feeding.feed(now)  # `take`, which does it, is not called
         return found[:waiting]
 
-    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None, withheld: Exchange | None = None) -> None:
-        """Books the end of a download, at the time when it ended.
+    def finish(self, link: Link, outcome: Outcome, exchange: Exchange | None, withheld: Exchange | None = None) -> bool:
+        """Books the end of a download, at the time when it ended; True if its URL is retried.
 
         One that could not be tried leaves no trace, and one that was cut only its time. `withheld`: the head of an
         answer that came from elsewhere, and is not kept.
@@ -145,10 +150,10 @@ class Crawl:
             parts.uplink.excuse(outcome)
         if outcome.status in NO_OUTCOMES:
             self._put_back(link, outcome)
-            return
+            return False
         if parts.halfway:
             parts.halfway.finished(link.url)
-        asked = outcome.ended > 0.0
+        asked, final = outcome.ended > 0.0, True
         if exchange is not None and exchange.recognised and not link.request:
             outcome.wall = wall_of(exchange.recognised, robots=link.is_prerequisite)
         if asked:
@@ -164,6 +169,7 @@ class Crawl:
         elif ends:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
+        return not final
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
         for put_back in self.parts.moments.put_back:
@@ -232,7 +238,7 @@ class Crawl:
         parts = self.parts
         if any(expects() for expects in parts.moments.expects):
             return True
-        waiting = parts.seen.pending or parts.portions.links or len(parts.refusals)
+        waiting = parts.seen.pending or parts.portions.links or len(parts.refusals) or parts.hostless.pending
         if waiting or not parts.seeding.ended or parts.in_force.paused:
             return True
         frontier = parts.frontier

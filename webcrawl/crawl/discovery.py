@@ -6,9 +6,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import Protocol
 
 from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, url_of
+from webcrawl.base.own_code import OwnCodeError
 from webcrawl.base.readable import count
 from webcrawl.base.row_bound import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
@@ -19,7 +21,6 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.filters.filter_protocol import FilterError
 from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls
@@ -29,6 +30,14 @@ logger = logging.getLogger(__name__)
 KNOWN = b""  # placeholder for the seen store: mark as seen, never return
 
 ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
+
+
+class Offered(Enum):
+    """What became of a single link."""
+
+    FILTERED = "filtered"
+    KNOWN = "known"  # at once; most duplicates are found later
+    SUBMITTED = "submitted"
 
 
 class Elsewhere(Protocol):
@@ -192,7 +201,7 @@ class Discovery:
         try:
             filters = self._pipeline.requisites if portion.hops[0] == "E" and may_need(page.path) else None
             self._submit(page, "L", portion.links, portion.hops, portion.base, filters=filters)
-        except (StoreError, FilterError, OSError, MemoryError):
+        except (StoreError, OwnCodeError, OSError, MemoryError):
             raise
         except Exception:  # as with a page, these links are lost, and the crawl goes on
             logger.exception("%s: %s lost", page.url, count(len(portion.links), "link"))
@@ -212,23 +221,26 @@ class Discovery:
         self._counters["links/cut"] += links
 
     def submit(self, link: Link, variant: str = "", *more: str) -> bool:
+        """Takes a single link; returns False if a filter drops it."""
+        return self.offer(link, variant, *more) is not Offered.FILTERED
+
+    def offer(self, link: Link, variant: str = "", *more: str) -> Offered:
         """Takes a single link, from a request of a user's spider; each variant of a URL is seen separately.
 
-        Whether it is new depends on the first variant; the others are marked as seen. Returns False if a filter drops
-        it.
+        Whether it is new depends on the first variant; the others are marked as seen.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]).urls:
-            return False
+            return Offered.FILTERED
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             self._elsewhere.request(link, (variant, *more), free=False)
-            return True
-        self.accept(link, variant, *more)
-        return True
+            return Offered.SUBMITTED
+        return Offered.SUBMITTED if self.accept(link, variant, *more) else Offered.KNOWN
 
-    def accept(self, link: Link, variant: str = "", *more: str) -> None:
-        """Takes a single link that has passed the filters and is ours."""
+    def accept(self, link: Link, variant: str = "", *more: str) -> bool:
+        """Takes a single link that has passed the filters and is ours; returns False if it is known already."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
-        self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
+        may_be_new = self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
+        return may_be_new != 0
 
     def insert(self, link: Link, variant: str = "") -> None:
         """Queues a link whether or not it was seen before, and marks it as seen."""

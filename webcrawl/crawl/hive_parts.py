@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from webcrawl.base.loading import load
 from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
+from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.drone_identity import keep_map
@@ -25,6 +25,7 @@ from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
+from webcrawl.frontier.seen.caches.protocol import UrlCache
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
@@ -59,8 +60,8 @@ def open_post(
     drone.moving = Moving(
         db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains, leaves=sound.leaving
     )
-    cache, size = load(values["HIVE_URL_CACHE"]), values["URL_CACHE_SIZE"]
-    drone.splitter = Splitter(slot_of, drone.moving, lambda: cache(size))
+    cache, size = values["HIVE_URL_CACHE"], values["URL_CACHE_SIZE"]
+    drone.splitter = Splitter(slot_of, drone.moving, lambda: made("HIVE_URL_CACHE", cache, UrlCache, size))
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))

@@ -14,12 +14,13 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.loading import load
+from webcrawl.base.own_code import made_by
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.frontier import Frontier as OurFrontier
-from webcrawl.frontier.protocol import Frontier, FrontierFactory
+from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.walk_frontier import WalkFrontier
 from webcrawl.frontier.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
@@ -101,8 +102,11 @@ def open_frontier(
         more["kind"] = partial(WalkFrontier, walkers=open_walkers(values, db, walk, outputs, clock, key))
     if path != OURS:
         need(values, OF_ANOTHER, f"with FRONTIER = {path}")
-    factory: FrontierFactory = load(path)
-    frontier = factory(
+    frontier: Frontier = made_by(
+        load(path),
+        "FRONTIER",
+        path,
+        Frontier,
         db,
         Shape(
             values["FRONTIER_LEVELS"],

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
+from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.revisit.importance import ByReputation, Weighed
+from webcrawl.crawl.revisit.importance import ByReputation, Importance, Weighed
 from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
@@ -63,7 +65,7 @@ def open_revisiting(
         path = _former(former)
     random, split = Random(values["RANDOM_SEED"]), Split(clock)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
-    policy: Policy = load(path)(options)
+    policy: Policy = made("REVISIT_POLICY", path, Policy, options)
     signals = Signals(db, Fingerprints(key), random, counters, clock.wall) if on else None
     missed = signals.missed if signals is not None else None
     revisits = Revisits(
@@ -134,4 +136,8 @@ def _importance(path: str, frontier: Frontier) -> Weighed:
     found = load(path)
     if found is ByReputation:
         frontier.domains.hear_links()
-    return Weighed(found(frontier.domains.links_to) if isinstance(found, type) else found)
+    if isinstance(found, type):
+        found = made("REVISIT_IMPORTANCE", path, Importance, frontier.domains.links_to)
+    if not callable(found):
+        raise RulesError(f"REVISIT_IMPORTANCE: {path}: an importance is called with a link")
+    return Weighed(found)

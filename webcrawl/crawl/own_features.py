@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from math import inf, isfinite
 from numbers import Real
@@ -16,6 +15,7 @@ import msgpack
 from webcrawl.base.errors import lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
+from webcrawl.base.own_code import misspelt
 from webcrawl.crawl.moments import Moments
 from webcrawl.frontier.arguments import Decision
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -58,9 +58,8 @@ def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, 
 
 def _tell_misspelt(path: str, kind: type) -> None:
     """A method whose name is nearly a moment's is never called, and nothing else would say so."""
-    for name in (name for name, member in vars(kind).items() if callable(member) and name not in NAMES):
-        if near := get_close_matches(name, OWN, 1, cutoff=0.8):
-            logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, near[0])
+    for name, hook in misspelt(kind, (*OWN, *NAMES)):
+        logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, hook)
 
 
 class SavedFeature(Part):

@@ -17,6 +17,7 @@ from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.host_orders import HostOrders
+from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
@@ -120,6 +121,7 @@ class Parts:
     log: CrawlLog
     portions: Portions
     refusals: Refusals
+    hostless: Hostless
     counters: Counter[str]
     unkept: Unkept
     halfway: Halfway

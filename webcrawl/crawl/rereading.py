@@ -94,9 +94,10 @@ class Rereading(Offline):
         outcome: Outcome,
         exchange: Exchange | None,
         withheld: Exchange | None = None,  # noqa: ARG002 - only of what no archive has
-    ) -> None:
+    ) -> bool:
         """Logs an answer, each of them: an archive does not tell which was the last of its URL."""
         if self.parts.halfway:
             self.parts.halfway.finished(link.url)
         self._counted(outcome, exchange)
         self.parts.log.finished(link, outcome, exchange, notes_of(link, exchange))
+        return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from webcrawl.base.loading import OURS, load
+from webcrawl.base.errors import RulesError
+from webcrawl.base.loading import OURS
+from webcrawl.base.own_code import amount, answer, checked, class_name, hint, is_users, made, seconds
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.arguments import Heard, Rules
@@ -14,11 +16,11 @@ from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.optout import RulesError
 
 SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
+PAGES = "a number of pages from 0, or infinity"
 
 
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
@@ -49,14 +51,9 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
 
 
 def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
-    """The prioritizer, which has heard of nothing yet. RulesError if it is none, or cannot be made."""
-    path = values["FRONTIER_PRIORITIZER"]
-    try:
-        prioritizer: Prioritizer = load(path)(values["FRONTIER_LEVELS"])
-    except Exception as error:  # anything may be wrong with a class of the user's own
-        raise RulesError(f"FRONTIER_PRIORITIZER: {path} cannot be made: {error!r}") from error
-    if not callable(getattr(prioritizer, "level", None)):
-        raise RulesError(f"FRONTIER_PRIORITIZER: {path}: a prioritizer has a method level(link)")
+    """The prioritizer, which has heard of nothing yet. Raise RulesError if it is none, or cannot be made."""
+    name = "FRONTIER_PRIORITIZER"
+    prioritizer: Prioritizer = made(name, values[name], Prioritizer, values["FRONTIER_LEVELS"])
     if isinstance(prioritizer, Focused):
         prioritizer.focus(site, values["FOCUS_LANGUAGES"])
     return prioritizer
@@ -81,15 +78,38 @@ def allowance_of(values: Mapping[str, Any]) -> Allowance:
     budget = values["DOMAIN_BUDGET"]
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:  # every page is of a seed's own site
         budget = UNLIMITED  # or needed to show one
-    policy: Allowance = load(budget)(values["DOMAIN_BUDGET_PAGES"])
-    return policy
+    policy: Allowance = made("DOMAIN_BUDGET", budget, Allowance, values["DOMAIN_BUDGET_PAGES"])
+    if not hasattr(policy, "lead"):
+        raise RulesError(f"DOMAIN_BUDGET: {budget}: a budget of a domain has an attribute lead{hint(policy, 'lead')}")
+    return CheckedAllowance(policy) if is_users(policy) else policy
 
 
 def politeness_of(values: Mapping[str, Any]) -> Politeness:
     """The policy that says how long hosts are left alone."""
     delays = (values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"])
-    policy: Politeness = load(values["POLITENESS_POLICY"])(*delays)
-    return policy
+    policy: Politeness = made("POLITENESS_POLICY", values["POLITENESS_POLICY"], Politeness, *delays)
+    return CheckedPoliteness(policy) if is_users(policy) else policy
+
+
+class CheckedPoliteness:
+    """A policy of the user's own, of which every wait is a wait."""
+
+    def __init__(self, policy: Politeness) -> None:
+        self.slows_down = getattr(policy, "slows_down", True)
+        self.wait = checked("POLITENESS_POLICY", policy.wait, seconds, "seconds: a number from 0")
+
+
+class CheckedAllowance:
+    """A policy of the user's own, of which every budget is a number."""
+
+    def __init__(self, policy: Allowance) -> None:
+        self._policy = policy
+        self.most = checked("DOMAIN_BUDGET", policy.most, amount, PAGES)
+        self.sure = checked("DOMAIN_BUDGET", policy.sure, amount, PAGES)
+
+    @property
+    def lead(self) -> float:
+        return answer("DOMAIN_BUDGET", f"{class_name(self._policy)}.lead", self._policy.lead, amount, PAGES)
 
 
 def limits_of(values: Mapping[str, Any]) -> Limits:

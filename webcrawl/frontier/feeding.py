@@ -29,6 +29,7 @@ class Feeding:
 
     def __init__(self, frontier: Frontier, seen: SeenStore, seeds: Seeds) -> None:
         self._frontier, self._seen, self._seeds = frontier, seen, seeds
+        self.fed = 0  # links that have come out of the seen store
         self._merged_at = 0.0
         self._more = False  # the last slice had no link that may be fetched now, and there may be another
 
@@ -46,7 +47,9 @@ class Feeding:
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
-        self._frontier.add(filter(None, records))
+        new = [*filter(None, records)]
+        self.fed += len(new)
+        self._frontier.add(new)
         return bool(records) or (read and not seen.pending)  # of seeds that were known, the next ones may be new
 
     def take(self, now: float) -> Link | None:

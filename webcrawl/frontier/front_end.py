@@ -5,9 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
+from operator import index
 from random import Random
+from typing import Any
 
 from webcrawl.base.model import unpack, url_of, way_of
+from webcrawl.base.own_code import checked, real
 from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.prioritizers import Choosing, Prioritizer, goes_by_way
@@ -26,16 +29,24 @@ class FrontEnd:
         self.queues = list(queues)
         self.last = len(self.queues) - 1
         self.old, self.share = old, 0.5
-        self._level = prioritizer.level
+        level = f"a whole number from 0 to {self.last}"
+        self._level = checked("FRONTIER_PRIORITIZER", prioritizer.level, self._sound_level, level)
         self._alike = way_of if goes_by_way(prioritizer) else None  # links with the same have the same level
         self.sift: Sift[bytes] | None = None  # chooses from the last level for the first
         if isinstance(prioritizer, Choosing):
-            worth = prioritizer.worth
+            worth = checked("FRONTIER_PRIORITIZER", prioritizer.worth, real, "a number")
             self.sift = Sift(lambda record: worth(url_of(record)))
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
         self.set_level_bias(bias)
+
+    def _sound_level(self, found: Any) -> int:
+        """Return a level that there is. Raise TypeError or ValueError for anything else: -1 would be the last one."""
+        level = index(found)
+        if not 0 <= level <= self.last:
+            raise ValueError
+        return level
 
     def __len__(self) -> int:
         return sum(map(len, self.filled))

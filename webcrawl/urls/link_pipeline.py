@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
+from webcrawl.base.own_code import checked, text
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_chain import Chain
 from webcrawl.urls.filters.filter_protocol import Clock, Dropped, Origin, Setup, UrlFilter, named_filter
@@ -174,7 +175,8 @@ def build_filters(
 
 def build_folding(settings: Mapping[str, Any]) -> Folding | None:
     """The comparison form: host rules first, then URL_FOLDINGS in their order. None means the URL itself."""
-    foldings: list[Folding] = [load(path) for path in settings["URL_FOLDINGS"]]
+    name, form = "URL_FOLDINGS", "a text: the URL's comparison form"
+    foldings: list[Folding] = [checked(name, load(path), text, form) for path in settings[name]]
     if settings["URL_HOST_RULES"]:
         foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
     return compose(foldings)

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.errors import RulesError as RulesError  # noqa: PLC0414 - imported from here, too
+
 COMMAND, FILE = "command", "file"
 _KEYS = ("since", "by", "why", "until", "forget")
 _KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
@@ -116,10 +118,6 @@ def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
 def said(seconds: float) -> str:
     """A time as 2027-01-31T12:00:00Z."""
     return f"{datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat()}Z"
-
-
-class RulesError(ValueError):
-    """Rules that cannot be used; the message names the file or setting, and the line or expression that is wrong."""
 
 
 @contextmanager

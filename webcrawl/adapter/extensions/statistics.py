@@ -29,6 +29,7 @@ class Statistics:
         self._crawler, self._path = crawler, folder / stats_file.NAME
         self._started = 0.0
         self._begun = 0.0  # the same by time.monotonic
+        self._makes_pages = getattr(crawler.spidercls, "makes_pages", False)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -60,6 +61,9 @@ class Statistics:
         if self._crawler.stats is not None:
             for name, value in figures.items():
                 self._crawler.stats.set_value(f"webcrawl/{name}", value)
+            for name, value in scheduler.counts.stats(self._crawl, pages=self._makes_pages):
+                if value:  # as Scrapy's own, which has no counters of what did not happen
+                    self._crawler.stats.set_value(name, value)
         try:
             stats_file.write(self._path.parent, _text(figures | {"statistics": tables}))
         except OSError as error:

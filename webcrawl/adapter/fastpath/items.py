@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -12,6 +13,14 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.modules import is_module, module
 from webcrawl.adapter.panics import TAMED, taming
+from webcrawl.base.own_code import misspelt
+
+logger = logging.getLogger(__name__)
+
+PIPELINE_HOOKS = (
+    *("from_crawler", "open_spider", "process_item", "close_spider"),  # Scrapy's
+    *("content_types", "unchanged", "restore", "checkpoint"),  # the crawl's (docs/extending.md)
+)
 
 
 class ItemProcessor(ItemPipelineManager):
@@ -31,10 +40,13 @@ class ItemProcessor(ItemPipelineManager):
             for before in self.middlewares:
                 if hasattr(before, "wanted"):  # adapter/pipelines/news.py
                     before.wanted = True
+        path = global_object_name(type(mw))
+        for name, hook in misspelt(type(mw), PIPELINE_HOOKS):
+            logger.warning("ITEM_PIPELINES: %s.%s is used by nobody: is %s meant?", path, name, hook)
         if is_module(mw):
             methods = self.methods["process_item"]
             method = cast("Callable[..., Any]", methods.pop())
-            called = module(global_object_name(type(mw)), method, mw.content_types, unchanged=asks)
+            called = module(path, method, mw.content_types, unchanged=asks)
             methods.append(called)
             if method in self._mw_methods_requiring_spider:
                 self._mw_methods_requiring_spider.add(called)

@@ -21,11 +21,11 @@ from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.content.html.found_links import PageLink
+from webcrawl.base.own_code import OwnCodeError, class_name, shown
+from webcrawl.content.html.found_links import FoundLink, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.filters.filter_protocol import FilterError
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,7 @@ SETTINGS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES_BASE": {},
     "WARN_ON_GENERATOR_RETURN_VALUE": False,  # Scrapy would read the source of `parse` for every page anew
 }
+LINKS = "PageLinks, such as those of page.links"
 BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
 PAGES = "webcrawl.adapter.pages_middleware.PagesMiddleware"
 OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}}
@@ -136,7 +137,20 @@ class WebSpider(Spider):
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300 and not page.is_none:
-            self._scheduler.visitor.follow(page, [link.found for link in self.links_to_follow(page)])
+            self._scheduler.visitor.follow(page, self._found(page))
+
+    def _found(self, page: Page) -> list[FoundLink]:
+        """Those of `links_to_follow`. Raise TypeError, with the value, if it gives anything but links."""
+        name = f"{class_name(self)}.links_to_follow"
+        chosen = self.links_to_follow(page)
+        if not isinstance(chosen, Iterable) or isinstance(chosen, str | bytes):
+            raise TypeError(f"{name} returned {shown(chosen)}: expected {LINKS}")
+        found = []
+        for link in chosen:
+            if not isinstance(link, PageLink):
+                raise TypeError(f"{name} returned {shown(link)} among its links: expected {LINKS}")
+            found.append(link.found)
+        return found
 
     def parse(self, response: Response) -> Iterable[Any]:
         """The method that a subclass overrides: the page is made, and its links are followed, all the same."""
@@ -193,7 +207,7 @@ class WebSpider(Spider):
         if isinstance(wrong, CloseSpider):  # before its links were chosen: the next run has the page again
             trip.abandoned = True
             return wrong
-        if isinstance(wrong, (StoreError, FilterError, OSError, MemoryError)):  # a lack of ours: the page is not done
+        if isinstance(wrong, (StoreError, OwnCodeError, OSError, MemoryError)):  # a lack of ours: the page is not done
             self._scheduler.fail(wrong)
             return []
         return _page_then(page, wrong) if isinstance(page, Page) else wrong

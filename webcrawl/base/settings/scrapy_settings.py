@@ -11,7 +11,7 @@ DOWNLOAD_HANDLERS_BASE = {
     "https": "webcrawl.adapter.handlers.HttpHandler",
     "ftp": "webcrawl.adapter.handlers.FtpHandler",
     "gopher": "webcrawl.adapter.handlers.GopherHandler",
-    "data": None,
+    "data": "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler",
     "file": None,
     "s3": None,
 }

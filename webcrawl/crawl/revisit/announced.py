@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from webcrawl.base.model import Link
+from webcrawl.base.own_code import checked, truth
 from webcrawl.crawl.revisit.fetched_ahead import Ahead
 from webcrawl.crawl.revisit.pace import Tokens
 from webcrawl.crawl.revisit.policy import Policy
@@ -63,7 +64,8 @@ class Foretold:
         counters: Counter[str] | None,
     ) -> None:
         """`tokens`: for signals, and for all revisits. `lends`: whether a page may have one of the latter, too."""
-        self._db, self._policy, self.ahead, self._recent, self.floor = db, policy, ahead, recent, floor
+        self._worth = checked("REVISIT_POLICY", policy.worth, truth, "True or False")
+        self._db, self.ahead, self._recent, self.floor = db, ahead, recent, floor
         (self._told, self._tokens), self._lends = tokens, lends
         self.waiting = Waiting(db.get(WAITING) or b"", counters)
 
@@ -139,11 +141,11 @@ class Foretold:
         Its shape is their number, of which the latest ones count most, and its span the seconds they took until then.
         """
         if found is None or (found.gone and not found.shape):
-            return self._policy.worth(found.weight if found is not None else 1.0, None, now)
+            return self._worth(found.weight if found is not None else 1.0, None, now)
         kept = min(found.shape, SIGNALS - 1.0) / max(found.shape, 1.0)
         found.shape, found.span = found.shape * kept + 1.0, found.span * kept
         seconds = found.span + max(now - found.fetched, 1.0)
-        is_worth = self._policy.worth(found.weight, seconds / found.shape, now)
+        is_worth = self._worth(found.weight, seconds / found.shape, now)
         if is_worth:
             found.span = seconds
         return is_worth

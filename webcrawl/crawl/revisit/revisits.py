@@ -10,6 +10,7 @@ from random import Random
 
 import msgpack
 
+from webcrawl.base.own_code import checked, number
 from webcrawl.base.url_text import host_of
 from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.crawl.revisit import listing_schedule
@@ -85,6 +86,7 @@ class Revisits:
         self._held = Held(db, blocks, memory // 16)
         self._db, self._policy, self._rate, self._random = db, policy, rate, random
         self._missed = missed
+        self._due_by_policy = checked("REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity")
         self._patience: float = getattr(policy, "patience", inf)
         self._buckets, self._ahead, self._tokens = Buckets(db, pool), Ahead(db, key), Tokens(rate)
         self._told = Tokens(lambda: PART * rate(), BURST)  # for fetches at signals
@@ -148,7 +150,7 @@ class Revisits:
 
         One that takes pages early counts from where the queue is. Others know only the clock.
         """
-        due = self._policy.due(record, now, missed)
+        due = self._due_by_policy(record, now, missed)
         return due if self._policy.early else due + self._lead
 
     def _asked(self, due: float, place: float) -> float:

@@ -78,7 +78,7 @@ class BloomSeen:
         name = self._db.get(BLOOM_FILE)
         return self._names.path(name.decode()) if name is not None else None
 
-    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
         self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         new, found = array("Q"), []
@@ -91,6 +91,7 @@ class BloomSeen:
             self._warn_above = self._state.new + self._bloom.capacity // 10
             line = "seen: %d keys in a Bloom filter for %d: about one new URL in %d is lost"
             logger.warning(line, self._state.new, self._bloom.capacity, 1 / self._error_rate())
+        return len(new)
 
     def _add(self, key: int) -> bool:
         """Adds the key; returns whether all its bits were set before."""

@@ -101,7 +101,7 @@ class DiskSeen:
 
     # -- the caller's side
 
-    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
         self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         with self._fuse:
@@ -109,6 +109,7 @@ class DiskSeen:
             self._u.append(batch, missed)
             if self._merging is None and self._t.count >= self._enough:
                 self._start()
+        return len(missed)
 
     def take(self, limit: int) -> list[bytes]:
         self._advance()

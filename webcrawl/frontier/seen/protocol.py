@@ -23,8 +23,11 @@ class SeenStore(Protocol):
     state on disk is that of the last checkpoint.
     """
 
-    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> None:
-        """Submits a page's links: 64-bit fingerprints, and the records that `take` returns for new ones."""
+    def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
+        """Submits a page's links: 64-bit fingerprints, and the records that `take` returns for new ones.
+
+        Returns how many of them may be new. The others are known already, and it is known at once.
+        """
 
     def take(self, limit: int) -> list[bytes]:
         """At most `limit` new records, in order of first submission; empty if none is known yet.

@@ -7,23 +7,24 @@ become one, and the filters see only the few URLs that it finds (`benchmarks.url
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 from webcrawl.urls.filters.filter_protocol import (
     Bounds,
     Dropped,
-    FilterError,
     Lines,
     Origin,
     Rechecks,
     Remembers,
     Suspects,
     UrlFilter,
-    is_users,
+    keep_of,
     leave_out,
 )
 from webcrawl.urls.optout import RulesError
+
+Keep = Callable[[list[str], Origin], list[str]]
 
 
 class Chain:
@@ -35,7 +36,7 @@ class Chain:
             raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(twice)}")
         self.filters = tuple(filters)
         self._stages = [
-            (_screen(group) if screened else None, group)
+            (_screen(group) if screened else None, [(one.name, keep_of(one)) for one in group])
             for screened, found in groupby(filters, lambda one: isinstance(one, Suspects))
             if (group := list(found))
         ]
@@ -95,19 +96,18 @@ def _screen(filters: Sequence[UrlFilter]) -> Lines:
 
 
 def _apply(
-    filters: Sequence[UrlFilter], urls: list[str], origin: Origin, filtered: Counter[str], dropped: Dropped | None
+    filters: Sequence[tuple[str, Keep]],
+    urls: list[str],
+    origin: Origin,
+    filtered: Counter[str],
+    dropped: Dropped | None,
 ) -> list[str]:
-    for one in filters:
-        try:
-            kept = one.keep(urls, origin)
-        except BaseException as error:
-            if isinstance(error, MemoryError | OSError | KeyboardInterrupt | SystemExit) or not is_users(one):
-                raise
-            raise FilterError.of(one, error) from None  # a panic of a library in Rust, too, which is no Exception
+    for name, keep in filters:
+        kept = keep(urls, origin)
         if len(kept) < len(urls):
-            filtered[one.name] += len(urls) - len(kept)
+            filtered[name] += len(urls) - len(kept)
             if dropped is not None:
-                dropped(one.name, leave_out(urls, set(kept)), origin.url)
+                dropped(name, leave_out(urls, set(kept)), origin.url)
             if not kept:
                 return kept
         urls = kept

@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import re2
 
 from webcrawl.base.loading import load
+from webcrawl.base.own_code import OwnCodeError, answer, hint, is_users, name_of, raise_own
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import RulesError
 
@@ -89,28 +90,45 @@ class Setup:
     domains: RegisteredDomains
 
 
-class FilterError(Exception):
-    """A filter of the user's own has failed: what it would have kept must not be lost."""
-
-    @classmethod
-    def of(cls, one: UrlFilter, error: BaseException) -> FilterError:
-        """The error that a filter has raised, with its traceback."""
-        return cls(f"{one.name}: {error!r}").with_traceback(error.__traceback__)
-
-
-def is_users(one: UrlFilter) -> bool:
-    """True if it is none of ours, whose errors are those of a page that has found a bug."""
-    return isinstance(one, ByFunction) or not type(one).__module__.startswith("webcrawl.")
+FilterError = OwnCodeError  # what a filter of the user's own raises: what it would have kept must not be lost
 
 
 class ByFunction:
     """Keeps the URLs for which a function returns a true value; drops are counted under its name."""
 
     def __init__(self, keeps: Callable[[str], object], name: str) -> None:
-        self._keeps, self.name = keeps, name
+        self.keeps, self.name = keeps, name
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        return [url for url in urls if self._keeps(url)]
+        return [url for url in urls if self.keeps(url)]
+
+
+def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
+    """Return a filter's `keep`; of one of the user's own, one that raises OwnCodeError for whatever goes wrong.
+
+    An error of a filter that ships with the crawl is one of the page that has found a bug. An error of the user's must
+    end the crawl: what the filter would have kept would be lost.
+    """
+    if not (isinstance(one, ByFunction) or is_users(one)):
+        return one.keep
+    called = name_of(one.keeps if isinstance(one, ByFunction) else one.keep)
+    name = f"{called} of the filter {one.name}"
+
+    def checked_keep(urls: list[str], origin: Origin) -> list[str]:
+        given = set(urls)
+
+        def sound(found: object) -> list[str]:
+            if not isinstance(found, list) or not given.issuperset(found):
+                raise TypeError
+            return found
+
+        try:
+            kept = one.keep(urls, origin)
+        except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no Exception
+            raise_own("URL_FILTERS", name, error)
+        return answer("URL_FILTERS", name, kept, sound, "a list of those of the given URLs that pass")
+
+    return checked_keep
 
 
 def named_filter(path: str, setup: Setup) -> UrlFilter | None:
@@ -124,9 +142,13 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
         raise
     except Exception as error:  # anything may be wrong with a class of the user's own
         raise RulesError(f"URL_FILTERS: {path} cannot be made: {error!r}") from error
-    is_filter = callable(getattr(made, "keep", None)) and isinstance(getattr(made, "name", None), str)
-    if made is not None and not is_filter:
-        raise RulesError(f"URL_FILTERS: {path}: a filter has a name and a method keep(urls, origin) (docs/urls.md)")
+    if made is None:
+        return None
+    has_keep, has_name = callable(getattr(made, "keep", None)), isinstance(getattr(made, "name", None), str)
+    if not (has_keep and has_name):
+        near = hint(made, "name" if has_keep else "keep")
+        line = "a filter has a name and a method keep(urls, origin) (docs/urls.md)"
+        raise RulesError(f"URL_FILTERS: {path}: {line}{near}")
     found: UrlFilter | None = made
     return found
 

@@ -1,0 +1,245 @@
+"""Code of the user's own behind a setting: what it must have, what it returns, and names that are nearly right.
+
+What ships with the crawl is neither checked nor wrapped: its tests do that, and its calls cost what they cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from difflib import get_close_matches
+from inspect import signature
+from math import inf, isnan
+from types import CodeType, FunctionType
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
+
+from webcrawl.base.errors import RulesError, lack
+from webcrawl.base.loading import OURS, load
+
+NOUNS = {
+    "DNS_LOOKUP": "name lookup",
+    "DOMAIN_BUDGET": "budget of a domain",
+    "FRONTIER": "frontier",
+    "FRONTIER_PRIORITIZER": "prioritizer",
+    "HIVE_URL_CACHE": "URL cache",
+    "POLITENESS_POLICY": "politeness policy",
+    "REVISIT_POLICY": "revisit policy",
+    "SEEN_STORE": "seen store",
+    "URL_CACHE": "URL cache",
+}
+MEANT = 0.6  # of difflib's ratio, where a name is missing: `waits_for` and `wait` have 0.62
+NEAR = 0.8  # of difflib's ratio: `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
+SHOWN = 100  # characters of a value in a message
+BUILT_UPON = (OURS, "scrapy.")  # modules with classes that others are made of
+Found = TypeVar("Found")
+
+
+class OwnCodeError(Exception):
+    """Code of the user's own has failed, or returned what cannot be used: the crawl must not go on without it."""
+
+
+def is_users(thing: object) -> bool:
+    """Return whether this object, or class, is none of the crawl's own."""
+    kind = thing if isinstance(thing, type | FunctionType) else type(thing)
+    return not kind.__module__.startswith(OURS)
+
+
+def made(setting: str, path: str, protocol: type, *arguments: Any, **options: Any) -> Any:
+    """Return what the class or function at this path makes of the arguments.
+
+    Raise RulesError if a class of the user's own cannot be made, or lacks what the Protocol asks for.
+    """
+    return made_by(load(path), setting, path, protocol, *arguments, **options)
+
+
+def made_by(
+    factory: Callable[..., Any], setting: str, path: str, protocol: type, *arguments: Any, **options: Any
+) -> Any:
+    """Return what this class or function, which was loaded from the path, makes of the arguments; raise as `made`."""
+    if path.startswith(OURS):
+        return factory(*arguments, **options)
+    try:
+        thing = factory(*arguments, **options)
+    except Exception as error:  # anything may be wrong with code of the user's own
+        if lack(error) or isinstance(error, OSError) or not is_users(error):
+            raise
+        raise RulesError(f"{setting}: {path} cannot be made: {error!r}") from error
+    require(setting, path, thing, protocol)
+    return thing
+
+
+def require(setting: str, path: str, thing: object, protocol: type) -> None:
+    """Raise RulesError if this object, or class, lacks a method of the Protocol."""
+    if not is_users(thing):
+        return
+    for name in members(protocol):
+        if not callable(getattr(thing, name, None)):
+            what = f"a method {name}({_parameters(getattr(protocol, name))})"
+            raise RulesError(f"{setting}: {path}: a {NOUNS[setting]} has {what}{hint(thing, name)}")
+
+
+def hint(thing: object, name: str) -> str:
+    """Return the end of a line about something that lacks a name, if it has one that is nearly the same."""
+    near = get_close_matches(name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT)
+    return f"; it has {near[0]}: is {name} meant?" if near else ""
+
+
+def _parameters(method: Callable[..., Any]) -> str:
+    return ", ".join([*signature(method).parameters][1:])
+
+
+def members(protocol: type) -> list[str]:
+    """Return the public methods that a Protocol asks for, those of its bases first.
+
+    Attributes and properties are left out: a constructor may set them, which a class does not show.
+    """
+    names: dict[str, None] = {}
+    for kind in reversed(protocol.__mro__):
+        if kind not in (object, Protocol, Generic):
+            names |= dict.fromkeys(name for name, member in vars(kind).items() if name[0] != "_" and callable(member))
+    return list(names)
+
+
+# -- what a method returns
+
+
+def checked(
+    setting: str, call: Callable[..., Any], sound: Callable[[Any], Found], expected: str
+) -> Callable[..., Found]:
+    """Return the method itself if it is the crawl's own, else one whose answers have passed `sound`.
+
+    `sound` returns the answer to go on with, or raises TypeError or ValueError. The caller gets an OwnCodeError for
+    that, and for whatever the method raises, with the setting, the method, and the value.
+    """
+    owner = getattr(call, "__self__", call)
+    if not is_users(owner):
+        return call
+
+    def checked_call(*arguments: Any, **options: Any) -> Found:
+        try:
+            found = call(*arguments, **options)
+        except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no Exception
+            raise_own(setting, name_of(call), error)
+        return answer(setting, name_of(call), found, sound, expected)
+
+    return checked_call
+
+
+def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
+    """Raise what the user's code has raised as an OwnCodeError, unless it is a lack of this machine's or an exit."""
+    if lack(error) or isinstance(error, OSError | KeyboardInterrupt | SystemExit):
+        raise error
+    raise OwnCodeError(f"{setting}: {name}: {error!r}").with_traceback(error.__traceback__) from None
+
+
+def answer(setting: str, name: str, found: Any, sound: Callable[[Any], Found], expected: str) -> Found:
+    """Return what `sound` makes of an answer. Raise OwnCodeError if it raises TypeError or ValueError."""
+    try:
+        return sound(found)
+    except (TypeError, ValueError):
+        raise OwnCodeError(f"{setting}: {name} returned {shown(found)}: expected {expected}") from None
+
+
+def name_of(call: Callable[..., Any]) -> str:
+    """Return the dotted name of a function, a method, or an object that is called."""
+    owner, name = getattr(call, "__self__", None), getattr(call, "__name__", "")
+    if not name:
+        return class_name(call)
+    if owner is None:
+        return f"{call.__module__}.{getattr(call, '__qualname__', name)}"
+    return f"{class_name(owner)}.{name}"
+
+
+def class_name(thing: object) -> str:
+    """Return the dotted name of an object's class, or of the class that it is."""
+    kind = thing if isinstance(thing, type) else type(thing)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it, shortened."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def number(found: Any) -> float:
+    """Return a number of any kind. Raise TypeError or ValueError for what is none."""
+    if isinstance(found, str | bytes | bool):
+        raise TypeError
+    return float(found)
+
+
+def truth(found: Any) -> bool:
+    """Return a truth value, numpy's too. Raise TypeError for what is none: most such values are a forgotten return."""
+    if type(found).__name__ not in ("bool", "bool_"):
+        raise TypeError
+    return bool(found)
+
+
+def text(found: Any) -> str:
+    """Return a text that is not empty. Raise TypeError or ValueError for what is none."""
+    if not isinstance(found, str):
+        raise TypeError
+    if not found:
+        raise ValueError
+    return found
+
+
+def seconds(found: Any) -> float:
+    """Return a wait in seconds. Raise TypeError or ValueError for what is none."""
+    value = amount(found)
+    if value == inf:
+        raise ValueError
+    return value
+
+
+def amount(found: Any) -> float:
+    """Return a number that is not negative; it may be infinite. Raise TypeError or ValueError for what is none."""
+    value = real(found)
+    if value < 0.0:
+        raise ValueError
+    return value
+
+
+def real(found: Any) -> float:
+    """Return a number, which may be infinite. Raise TypeError or ValueError for what is none."""
+    value = number(found)
+    if isnan(value):
+        raise ValueError
+    return value
+
+
+# -- names that are nearly right
+
+
+def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each name of the user's class that is nearly a hook's, with the hook that the class lacks.
+
+    What the class itself uses, and what it overrides, is no misspelling.
+    """
+    own = [one for one in kind.__mro__ if one is not object and not one.__module__.startswith(BUILT_UPON)]
+    defined = dict.fromkeys(name for one in own for name in vars(one))
+    used = {name for one in own for name in _used_names(one)}
+    overridden = {name for one in kind.__mro__ if one not in own for name in vars(one)}
+    for name in defined:
+        if name[0] == "_" or name in used or name in overridden or name in hooks:
+            continue
+        near = get_close_matches(name, hooks, 1, NEAR)
+        if near and near[0] not in defined:
+            yield name, near[0]
+
+
+def _used_names(kind: type) -> Iterator[str]:
+    """Yield the names in the code of a class: attributes, and texts that may name one."""
+    for member in vars(kind).values():
+        function = getattr(member, "__func__", getattr(member, "fget", member))
+        if isinstance(function, FunctionType):
+            yield from _names_in(function.__code__)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+        elif isinstance(constant, str):
+            yield constant

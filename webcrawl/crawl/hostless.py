@@ -1,0 +1,75 @@
+"""Requests of the spider that need no host (`data:`): they wait for nothing, and are part of the checkpoint."""
+
+from __future__ import annotations
+
+from collections import deque
+from hashlib import sha256
+
+import msgpack
+
+from webcrawl.base.model import Link, Packed
+from webcrawl.frontier.seen.content import SIZE, ContentSeen
+from webcrawl.store.crawldb import CrawlDB, Part
+
+META = "hostless"
+SCHEMES = ("data",)
+
+
+def needs_no_host(url: str) -> bool:
+    """Return whether a request for this URL is answered from the URL itself."""
+    return url.partition(":")[0].lower() in SCHEMES
+
+
+class Hostless(Part):
+    """Gives each request once, in the order of their coming; one that is under way at a checkpoint comes again.
+
+    A `data:` URL is its own content, so the store of bodies says which of them were asked for before: it answers at
+    once, and the store of URLs, whose answers go to the frontier, does not.
+    """
+
+    def __init__(self, db: CrawlDB, content: ContentSeen) -> None:
+        self._db, self._content = db, content
+        self._waiting: deque[Packed] = deque(msgpack.unpackb(db.get(META) or msgpack.packb([])))
+        self._under_way: dict[int, Packed] = {}
+        self._given = 0
+        self._saved = len(self._waiting)
+        db.join(self)
+
+    def __len__(self) -> int:
+        """Requests that `take` would give."""
+        return len(self._waiting)
+
+    @property
+    def pending(self) -> int:
+        """Requests that are not finished."""
+        return len(self._waiting) + len(self._under_way)
+
+    def is_known(self, link: Link, variant: str) -> bool:
+        """Return whether this request was made before; from now on it was."""
+        return self._content.seen(sha256(f"request {variant} {link.url}".encode()).digest()[:SIZE])
+
+    def add(self, link: Link) -> None:
+        """Queue a request."""
+        self._waiting.append(link.pack())
+
+    def take(self) -> tuple[int, Packed]:
+        """Hand out the next request, with the number by which its end is told."""
+        self._given += 1
+        record = self._under_way[self._given] = self._waiting.popleft()
+        return self._given, record
+
+    def done(self, number: int) -> None:
+        """It was answered, or has failed."""
+        del self._under_way[number]
+
+    def put_back(self, number: int) -> None:
+        """It could not be tried, for a lack of ours: it is the next one again."""
+        self._waiting.appendleft(self._under_way.pop(number))
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        if self.pending or self._saved:
+            left = [*self._under_way.values(), *self._waiting]
+            self._db.set(META, msgpack.packb(left))
+            self._saved = len(left)
