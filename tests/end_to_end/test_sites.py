@@ -16,7 +16,7 @@ from tests.support.crawling_sites import serving
 
 FILTERS = "webcrawl.urls.filters"
 PLAIN = {  # follow every link of the hosts, whatever its path looks like
-    f"{FILTERS}.scheme.SchemeFilter": 100,
+    f"{FILTERS}.url_parts.SchemeFilter": 100,
     f"{FILTERS}.expressions.ExpressionFilter": 700,
 }
 TRAPS = {
@@ -24,10 +24,10 @@ TRAPS = {
     for order, path in enumerate(
         [
             "depth.DepthFilter",
-            "growth.GrowthFilter",
-            "calendar.CalendarFilter",
-            "families.FamiliesFilter",
-            "repeats.RepeatsFilter",
+            "traps.GrowthFilter",
+            "traps.CalendarFilter",
+            "traps.FamiliesFilter",
+            "traps.RepeatsFilter",
         ]
     )
 }

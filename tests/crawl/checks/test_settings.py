@@ -20,7 +20,6 @@ from webcrawl.net.host_port import host_port
 
 REVISIT = "webcrawl.crawl.revisit"
 FILTER = "webcrawl.urls.filters.url_parts.LengthFilter"
-FORMER_FILTER = "webcrawl.urls.filters.length.LengthFilter"
 SCRAPYS_ALONE = (
     *("BOT_NAME", "SPIDER_MODULES", "COMMANDS_MODULE", "DOWNLOAD_HANDLERS_BASE", "DOWNLOAD_HANDLERS"),
     *("FEED_EXPORTERS_BASE", "FEED_STORAGES_BASE"),
@@ -72,7 +71,7 @@ ACCEPTED = [
     ("PORTS_ALLOWED", "none", ()),
     (
         "URL_FILTERS",
-        {"os.path.split": 5, FORMER_FILTER: None},
+        {"os.path.split": 5, FILTER: None},
         {**defaults.URL_FILTERS, "os.path.split": 5, FILTER: None},
     ),
     ("URL_FILTERS", f'{{"{FILTER}": 5, "no.such.Filter": null}}', {FILTER: 5, "no.such.Filter": None}),
