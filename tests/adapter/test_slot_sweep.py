@@ -11,6 +11,7 @@ from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
+from webcrawl.net.running_clock import BEAT, RunningClock
 
 NOW = 1000.0
 
@@ -18,9 +19,14 @@ NOW = 1000.0
 class Downloader:
     """Has downloads under way, and remembers which were cut."""
 
+    now = NOW
+
     def __init__(self, count):
         self.trips, self.gone, self.full = [Trip(Link(f"http://h{i}/")) for i in range(count)], [], True
-        self.network = SimpleNamespace(shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False))
+        self.clock = RunningClock(lambda: self.now)
+        self.network = SimpleNamespace(
+            shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False), clock=self.clock
+        )
         self.running = SimpleNamespace(waiting=lambda: self.trips, cut=self.cut)
 
     def cut(self, trip):
@@ -42,7 +48,6 @@ def _timers(monkeypatch):
     """The calls that were to be made later."""
     made = []
     monkeypatch.setattr(sweep, "call_later", lambda _, call: made.append(call))
-    monkeypatch.setattr(sweep.time, "monotonic", lambda: NOW)
     return made
 
 
@@ -50,8 +55,14 @@ def swept(downloader, crawl, *times):
     """A sweep that looked at these times."""
     made = Sweep(downloader, crawl, pytest.fail)
     for now in times:
-        made._look(NOW + now)
+        look(made, downloader, now)
     return made
+
+
+def look(made, downloader, now):
+    """One look, so many seconds after the begin."""
+    downloader.now = NOW + now
+    made._sweep()
 
 
 def test_a_download_is_cut_when_it_has_lasted_long_enough():
@@ -61,7 +72,7 @@ def test_a_download_is_cut_when_it_has_lasted_long_enough():
     assert crawl.running == {"http://h0/": (4, 0)}
     assert downloader.gone == []
 
-    made._look(NOW + 6)
+    look(made, downloader, 6)
 
     assert downloader.gone == ["http://h0/"]
 
@@ -72,20 +83,20 @@ def test_each_has_its_own_time():
     made = swept(downloader, Crawl(), 1, 2, 3)
     downloader.trips.append(Trip(Link("http://late/")))
     for second in (4, 5, 6, 7, 8):
-        made._look(NOW + second)
+        look(made, downloader, second)
     assert downloader.gone == ["http://h0/"]
 
-    made._look(NOW + 9)
+    look(made, downloader, 9)
 
     assert downloader.gone == ["http://h0/", "http://late/"]
 
 
 def test_time_in_which_the_crawler_did_not_run_is_nobodys():
-    """After a pause of the whole process no download is older for it."""
+    """After a pause of the whole process no download is older for it, but for the beat that was missed."""
     downloader, crawl = Downloader(1), Crawl()
     swept(downloader, crawl, 1, 2, 60)
 
-    assert crawl.running == {"http://h0/": (1, 0)}
+    assert crawl.running == {"http://h0/": (1 + BEAT, 0)}
 
 
 def test_nothing_is_cut_while_no_connection_can_be_opened():

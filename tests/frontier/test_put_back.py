@@ -31,6 +31,16 @@ def test_its_host_may_be_asked_as_if_there_had_been_no_request(db):
     assert len(frontier) == 1
 
 
+def test_a_host_that_may_have_been_asked_has_its_usual_wait(db):
+    """With a lack that lasts for some seconds the host is left alone for as long as after an answer, at least."""
+    frontier = make(db)
+    add(frontier, "http://a/1", "http://a/2")
+    frontier.done(frontier.take(0), Outcome(200, 5.0), 0)
+    frontier.put_back(frontier.take(50), 60, 2.0)
+
+    assert frontier.next_ready() == 60 + 50
+
+
 def test_a_wait_of_its_host_is_kept(db):
     """What the host's earlier answers demand remains in force."""
     frontier = make(db)

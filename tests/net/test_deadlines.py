@@ -6,6 +6,7 @@ import pytest
 
 from webcrawl.net.connection import AGAIN, Deadlines
 from webcrawl.net.protocols import Bounds
+from webcrawl.net.running_clock import BEAT, RunningClock
 from webcrawl.net.shortage import LATE
 
 
@@ -53,7 +54,7 @@ def _turn(monkeypatch):
 
 def ended(turn, waits, removed=(), last=0.03):
     """The names of the expired requests, in order, after `last` seconds."""
-    found, deadlines, now = [], Deadlines(Bounds()), turn.now
+    found, deadlines, now = [], Deadlines(Bounds(), turn.time), turn.now
     questions = {name: Question(name, found) for name in [*waits, "last"]}
     for name, wait in {**waits, "last": last}.items():
         deadlines.add(questions[name], now + wait)
@@ -83,7 +84,7 @@ class TestDeadlines:
 
     def test_nothing_ends_after_close(self, turn):
         """After `close` no request expires."""
-        found, deadlines = [], Deadlines(Bounds())
+        found, deadlines = [], Deadlines(Bounds(), turn.time)
         deadlines.add(Question("a", found), turn.now + 0.001)
         deadlines.close()
         turn.until(turn.now + 0.01)
@@ -96,7 +97,7 @@ class TestPace:
 
     def ended_at(self, turn, pace, deadline=3600.0):
         """The second in which an answer ends to which so many bytes are added every half second."""
-        ended, deadlines = [], Deadlines(self.BOUNDS)
+        ended, deadlines = [], Deadlines(self.BOUNDS, turn.time)
         question = Question("a", ended)
         deadlines.add(question, turn.now + deadline)
         for half in range(1, 2 * 3600):
@@ -128,7 +129,7 @@ class TestPace:
 
     def test_without_a_rate_only_the_deadline_counts(self, turn):
         """With a least rate of 0 a silent answer ends at its deadline."""
-        ended, deadlines = [], Deadlines(Bounds(grace=10, rate=0))
+        ended, deadlines = [], Deadlines(Bounds(grace=10, rate=0), turn.time)
         deadlines.add(Question("a", ended), turn.now + 100)
         turn.until(1099.9)
         assert ended == []
@@ -137,7 +138,7 @@ class TestPace:
 
     def test_nobody_is_judged_when_the_crawler_itself_was_late(self, turn):
         """After this process did not run for a while, what came meanwhile is read before a request is judged."""
-        ended, deadlines = [], Deadlines(self.BOUNDS)
+        ended, deadlines = [], Deadlines(self.BOUNDS, turn.time)
         question = Question("a", ended)
         deadlines.add(question, turn.now + 3600)
         turn.now += 10 + 2 * LATE
@@ -147,3 +148,22 @@ class TestPace:
         turn.until(turn.now + AGAIN)
 
         assert ended == []
+
+
+def test_a_deadline_leaves_out_the_time_in_which_the_process_did_not_run(turn):
+    """A request has all of its seconds, however long the process was stopped meanwhile."""
+    ended, clock = [], RunningClock(turn.time)
+    clock.beat()
+    deadlines = Deadlines(Bounds(), clock)
+    deadlines.add(Question("a", ended), turn.now + 60)
+    turn.until(turn.now + BEAT)
+    clock.beat()
+    turn.now += 154
+    for _ in range(57):
+        turn.until(turn.now + BEAT)
+        clock.beat()
+    assert ended == []
+
+    turn.until(turn.now + BEAT)
+
+    assert ended == ["a"]

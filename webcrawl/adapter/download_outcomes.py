@@ -29,9 +29,10 @@ from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
-from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, ProxyFailed, Untried
+from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, NotRunning, ProxyFailed, Untried
 from webcrawl.net.proxy import Proxy
 from webcrawl.net.retry_after import NAMES, asked_wait
+from webcrawl.net.running_clock import RunningClock
 from webcrawl.net.shortage import is_ours
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 
@@ -50,6 +51,7 @@ EXPECTED = (
 # Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
 # broken chunks (`unspecified`) are the server's way
 SHORT = ("disconnect", "time")
+STOPPED = 2.0  # seconds, and the host's usual wait, until what failed while this process was stopped is asked again
 LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
 
 
@@ -59,13 +61,20 @@ class Outcomes:
     uplink: Uplink | None = None  # of the crawl that is open
 
     def __init__(
-        self, moments: DownloadMoments, *, whole: bool, ours: Collection[Proxy] = (), retry_times: int = 2
+        self,
+        moments: DownloadMoments,
+        clock: RunningClock,
+        *,
+        whole: bool,
+        ours: Collection[Proxy] = (),
+        retry_times: int = 2,
     ) -> None:
         """`whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them.
 
         `retry_times`: how often a spider's own request is tried again whose connection was dropped.
         """
-        self._moments, self._whole, self._ours = moments, whole, ours
+        self._moments, self._clock = moments, clock
+        self._whole, self._ours = whole, ours
         self._retry_times = retry_times
         self._answered_at = float("-inf")  # by whatever way
 
@@ -87,6 +96,7 @@ class Outcomes:
     def note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
         trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
         trip.failure = global_object_name(type(error))
+        outcome.seconds -= self._clock.lost_since(trip.begun)
         outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
         if outcome.retries is None and outcome.status == Status.CONNECTION_LOST and _has_errback(trip):
             outcome.retries = self._retry_times  # as in Scrapy: its errback is called, whatever is known of the host
@@ -112,23 +122,31 @@ class Outcomes:
         if exchange.truncated in SHORT and not trip.inline and is_page:
             outcome.short, outcome.doubtful = exchange.truncated, True
             outcome.retries = _retries(request.meta) if request.meta.get(WHOLE, self._whole) else 0
+            if self._clock.lost_since(trip.begun):
+                outcome.status, outcome.wait, outcome.doubtful = Status.UNTRIED, STOPPED, False
         failed = outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
         if failed and not (trip.inline or trip.is_prerequisite):
             for hear in self._moments.unfinished:
                 hear(trip)
 
     def judged(self, request: Request, error: Exception, begun: float) -> Exception:
-        """The error of a download, or another one that charges nobody: our own network is out."""
+        """The error of a download, or another one that charges nobody: our own network is out, or we did not run."""
         cause = error.__cause__
-        if self.uplink is None or not isinstance(cause, FetchError):
+        if not isinstance(cause, FetchError):
+            return error
+        if cause.sign in DOUBTFUL and self._clock.lost_since(begun):
+            return _untried(NotRunning(str(error), wait=STOPPED))
+        if self.uplink is None:
             return error
         wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
-        if wait is None:
-            return error
-        ours = NoNetwork(str(error), wait=wait)
-        theirs = raised(ours)
-        theirs.__cause__ = ours
-        return theirs
+        return error if wait is None else _untried(NoNetwork(str(error), wait=wait))
+
+
+def _untried(ours: Untried) -> Exception:
+    """Return the error as Scrapy knows it, with ours as its cause."""
+    theirs = raised(ours)
+    theirs.__cause__ = ours
+    return theirs
 
 
 def _has_errback(trip: Trip) -> bool:

@@ -91,8 +91,9 @@ class FrontierDownloader:
         self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
         self.moments = DownloadMoments()
         whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
-        self.outcomes = Outcomes(self.moments, whole=whole, ours=ours, retry_times=limits_of(values).attempts - 1)
-        self.handlers = Handlers(crawler, values, self.network.shortage)
+        times = limits_of(values).attempts - 1
+        self.outcomes = Outcomes(self.moments, self.network.clock, whole=whole, ours=ours, retry_times=times)
+        self.handlers = Handlers(crawler, values, self.network.shortage, self.network.clock)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
         self.inline = Inline(

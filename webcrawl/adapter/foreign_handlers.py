@@ -33,6 +33,7 @@ from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import UTF_8
 from webcrawl.net.errors import FetchError
 from webcrawl.net.parsed_answer import SLACK, ParsedAnswer
+from webcrawl.net.protocols import Clock
 from webcrawl.net.shortage import Shortage
 from webcrawl.urls.canonical import SCHEMES
 
@@ -56,7 +57,9 @@ class ForeignHandler:
         own: DownloadHandlerProtocol | None,
         values: Mapping[str, Any],
         shortage: Shortage,
+        clock: Clock,
     ) -> None:
+        self._clock = clock
         self._crawler, self._theirs, self._own, self._shortage = crawler, theirs, own, shortage
         self._name = global_object_name(type(theirs))
         self._agent, self._timeout = values["USER_AGENT"], values["DOWNLOAD_TIMEOUT"]
@@ -71,7 +74,7 @@ class ForeignHandler:
             return await self._own.download_request(request)
         request.headers.setdefault(b"User-Agent", self._agent)  # where Scrapy's middleware is switched off
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
-        started, begun = time.time(), time.monotonic()
+        started, begun = time.time(), self._clock()
         self._tell(request, trip)
         self._received[request] = 0
         try:
@@ -85,7 +88,7 @@ class ForeignHandler:
             raise raised(ours) from ours
         finally:
             del self._received[request]
-        exchange = self._exchange(response, started, time.monotonic() - begun)
+        exchange = self._exchange(response, started, self._clock() - begun)
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
@@ -190,7 +193,7 @@ class Handlers:
     one instance, and so one browser.
     """
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage) -> None:
+    def __init__(self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage, clock: Clock) -> None:
         settings = crawler.settings
         check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
         own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
@@ -210,7 +213,7 @@ class Handlers:
                 continue
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
                 ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
-                handler = ForeignHandler(crawler, handler, ours, values, shortage)
+                handler = ForeignHandler(crawler, handler, ours, values, shortage, clock)
             self._download[scheme] = handler.download_request
         crawler.signals.connect(self._close, signals.engine_stopped)
 

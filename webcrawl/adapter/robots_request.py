@@ -15,6 +15,7 @@ from webcrawl.adapter.trip import KEY, Trip, give_trip
 from webcrawl.base.model import Link, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
+from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
@@ -55,6 +56,9 @@ class RobotsRequests:
 
     def answered(self, response: Response) -> Iterator[Page]:
         trip: Trip = response.meta[KEY]
+        if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
+            trip.visited = True
+            return
         try:
             page = self.heard(trip, response)
         except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked

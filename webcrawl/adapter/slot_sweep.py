@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +12,9 @@ from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.net.running_clock import BEAT
 
-PERIOD = 1.0  # seconds between two looks
-PAUSE = 2.0  # seconds: after a longer one this process did not run itself, which says nothing about a download
+PERIOD = BEAT  # seconds between two looks
 
 
 @dataclass(slots=True)
@@ -32,22 +31,29 @@ class Held:
 
 
 class Sweep:
-    """One look at all downloads instead of a timer for each. A download's time is that between looks."""
+    """One look at all downloads instead of a timer for each. A download's time is that between looks.
+
+    The looks are the beats of the clock of downloads, which stands while this process does not run.
+    """
 
     def __init__(self, downloader: FrontierDownloader, crawl: Crawl, fail: Callable[[Exception], None]) -> None:
         self._downloader, self._crawl, self._fail = downloader, crawl, fail
         self._seconds: dict[Trip, float] = {}
-        self._last = time.monotonic()
+        self._clock = downloader.network.clock
+        self._clock.beat()
+        self._last = self._clock()
         self._timer: Any = call_later(PERIOD, self._sweep)
 
     def stop(self) -> None:
         """Cuts nothing any more."""
         self._timer.cancel()
+        self._clock.stop()
 
     def _sweep(self) -> None:
         self._timer = call_later(PERIOD, self._sweep)
         try:
-            self._look(time.monotonic())
+            self._clock.beat()
+            self._look(self._clock())
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self._fail(error)
 
@@ -55,7 +61,7 @@ class Sweep:
         downloader, before = self._downloader, self._seconds
         passed, self._last = now - self._last, now
         slowed = downloader.network.bandwidth.held  # by ourselves
-        if passed > PAUSE or slowed:
+        if slowed:
             passed = 0.0
         self._seconds = {
             trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.running.waiting()

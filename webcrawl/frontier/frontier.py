@@ -236,12 +236,14 @@ class Frontier:
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
 
-        `wait`: seconds for which the lack will last.
+        `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
         """
         host = self._giving.received(link)
         if wait:
-            host.ready_at = max(host.ready_at, now + wait)
-            host.left = host.ready_at, NO_WAY
+            usual = self.core.book.wait(host)
+            host.ready_at = max(host.ready_at, now + max(wait, usual))
+            if wait > usual:
+                host.left = host.ready_at, NO_WAY
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:

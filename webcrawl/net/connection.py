@@ -193,20 +193,23 @@ class Connection(asyncio.Protocol):
 
 
 AGAIN = 0.5  # seconds between two looks at an answer that comes slowly
+ROUNDING = 1e-6  # seconds by which a timer may be early
 
 
 class Deadlines:
     """Expires late requests, to the millisecond. A timer for each request would cost 4 us per page.
 
     Each request has the time of the next look at it: its deadline, or before that the time when it is too slow. An
-    answer that comes gets more time with each look.
+    answer that comes gets more time with each look. All times are the clock's, which may stand while this process does
+    not run; a deadline is then so much later.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+    def __init__(self, bounds: Bounds, clock: Clock) -> None:
+        self._bounds, self._clock = bounds, clock
         self._asked: dict[Connection, tuple[float, float, float]] = {}  # next look, deadline, when it was asked
         self._timer: asyncio.TimerHandle | None = None
         self._at = float("inf")  # when the timer fires: no later than the first look
+        self._due = 0.0  # the same, in the loop's time
 
     def use(self, bounds: Bounds) -> None:
         """These hold for requests from now on."""
@@ -214,7 +217,8 @@ class Deadlines:
 
     def add(self, connection: Connection, deadline: float) -> None:
         """Watch a request that is sent now; `deadline` is in the loop's time."""
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
+        deadline += now - asyncio.get_running_loop().time()
         look = min(deadline, self._bounds.patience(now, 0))
         self._asked[connection] = (look, deadline, now)
         if look < self._at:
@@ -233,15 +237,15 @@ class Deadlines:
     def _look_at(self, when: float) -> None:
         self.close()
         loop = asyncio.get_running_loop()
-        self._at = max(when, loop.time())
-        self._timer = loop.call_at(self._at, self._look)
+        self._at, self._due = when, loop.time() + max(when - self._clock(), 0.0)
+        self._timer = loop.call_at(self._due, self._look)
 
     def _look(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if now - self._at > LATE:  # what came meanwhile is not read yet
+        now = self._clock() + ROUNDING
+        if asyncio.get_running_loop().time() - self._due > LATE:  # what came meanwhile is not read yet
             self._look_at(now + AGAIN)
             return
-        now, self._at = max(now, self._at), float("inf")
+        self._at = float("inf")
         for connection, (look, deadline, asked) in list(self._asked.items()):
             if look > now:
                 continue

@@ -113,6 +113,12 @@ class NoNetwork(Untried):
     name = "no_network"
 
 
+class NotRunning(Untried):
+    """The crawler's process did not run while the request was under way, which may be why it failed."""
+
+    name = "not_running"
+
+
 class ProxyFailed(Untried):
     """The proxy cannot be reached, wants other credentials, or does not get through."""
 

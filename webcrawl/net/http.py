@@ -129,7 +129,7 @@ class HttpClient:
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
-        self._deadlines = Deadlines(bounds)
+        self._deadlines = Deadlines(bounds, access.clock)
         self.counters = Counters()
 
     def use(self, bounds: Bounds) -> None:

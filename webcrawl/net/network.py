@@ -20,6 +20,7 @@ from webcrawl.net.http2_offers import PROTOCOLS, Http2Offers
 from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.running_clock import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
 NAMES, NAMES_PER_MIB = 2**16, 2**9  # that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
@@ -41,7 +42,9 @@ class Network:
             admits=guard.admits,
         )
         bind = values.get("DOWNLOAD_BIND_ADDRESS")
-        self.access = Access(self.resolver, guard, ports=Ports(values["PORTS_ALLOWED"]), bind=bind)
+        self.clock = RunningClock()
+        ports = Ports(values["PORTS_ALLOWED"])
+        self.access = Access(self.resolver, guard, ports=ports, bind=bind, clock=self.clock)
         self.shortage, self.bandwidth = self.access.shortage, self.access.bandwidth
         bounds = _bounds(values)
         self.http = HttpClient(
