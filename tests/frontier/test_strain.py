@@ -61,9 +61,10 @@ def test_hosts_are_bounded():
     assert strain.times == {}
 
 
-def booked(policy, most, seconds):
+def booked(policy, most, seconds, longest=300.0):
     """The wait after a hundred quick answers and as many that take so many seconds."""
-    book, host = Booking(policy(10.0, 1.0, 300.0), Limits(1, 1, slow_down=most)), Host("a.test", None)
+    limits = Limits(1, 1, slow_down=most, max_delay=longest)
+    book, host = Booking(policy(10.0, 1.0, longest), limits), Host("a.test", None)
     for at, took in enumerate([0.2] * 100 + [seconds] * 100):
         book.book(host, Link("http://a.test/"), Outcome(200, seconds=took), float(at))
     return book.wait(host)
@@ -74,6 +75,32 @@ def test_the_wait_grows_with_it():
     assert booked(Mercator, MOST, 0.2) == 2.0
     assert booked(Mercator, MOST, 1.2) == pytest.approx(12.0 * 3.0, rel=0.1)
     assert booked(Mercator, 1.0, 1.2) == 12.0
+
+
+@pytest.mark.parametrize(("seconds", "longest"), [(85.0, 300.0), (1.2, 20.0), (85.0, 0.5)])
+def test_no_host_is_slowed_down_beyond_the_longest_delay(seconds, longest):
+    """POLITENESS_MAX_DELAY bounds the wait of a host under strain too.
+
+    A host whose bodies took 85 seconds was asked every 344 to 438, though the longest wait was 300.
+    """
+    assert booked(Mercator, MOST, seconds, longest) == longest
+
+
+class Patient:
+    """A policy of the user's own, which waits for longer than POLITENESS_MAX_DELAY."""
+
+    def __init__(self, factor, minimum, maximum):
+        del factor, minimum
+        self.seconds = 2 * maximum
+
+    def wait(self, times):
+        del times
+        return self.seconds
+
+
+def test_a_policy_may_wait_for_longer():
+    """The wait of a policy of the user's own is never shortened."""
+    assert booked(Patient, MOST, 85.0) == 600.0
 
 
 @pytest.mark.parametrize(("policy", "seconds"), [(Fixed, 70.0), (Weak, 1.0)])

@@ -125,6 +125,7 @@ def limits_of(values: Mapping[str, Any]) -> Limits:
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
         slow_down=values["SLOW_DOWN_MAX"],
+        max_delay=values["POLITENESS_MAX_DELAY"],
         patience=values["HOST_PATIENCE"],
         connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,

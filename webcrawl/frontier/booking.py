@@ -106,6 +106,7 @@ class Limits:
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
     retry_after_max: float = 86_400.0  # RETRY_AFTER_MAX
     slow_down: float = 1.0  # SLOW_DOWN_MAX; 1: never
+    max_delay: float = 300.0  # POLITENESS_MAX_DELAY, beyond which no host is slowed down
     patience: float = 259_200.0  # HOST_PATIENCE
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
     retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
@@ -255,7 +256,7 @@ class Booking:
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times)
         if self._strain is not None and host.name in self._strain.times and getattr(politeness, "slows_down", True):
-            wait *= self._strain.times[host.name]
+            wait = max(wait, min(wait * self._strain.times[host.name], limits.max_delay))
         return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
 
     @property

@@ -204,7 +204,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("SLOW_DOWN_MAX", 8, Number(1, 1000)).means(
             "A host that answers more slowly or fails more often than at first is left alone up to so many times "
-            "longer; 1: never."
+            "longer, but for POLITENESS_MAX_DELAY at most; 1: never."
         ),
         Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the wait per IP address."),
         Setting("HOST_CONNECTIONS", {}, "host connections").means(
