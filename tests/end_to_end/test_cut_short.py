@@ -155,7 +155,7 @@ class TestServersErrors:
             crawl = crawl_of(hosts, tmp_path, HOST_RETRY_WAIT=60)
             running = crawl.start()
             wait_until(lambda: hosts.asked["host1.test/0"] == 1)
-            waits = r"waits \d+ s after 503 from host1.test"
+            waits = r"waits \d+ s after 503 from http://host1.test:\d+"
             wait_until(lambda: re.fullmatch(waits, Client(crawl.jobdir).ask("status")["waits"]), pause=0.2)
             wait_until(lambda: re.search(f"{waits}, 1 page", said(crawl)))  # robots.txt
             running.interrupt()

@@ -197,7 +197,7 @@ def test_a_robots_txt_elsewhere(tmp_path):
 
     output = running.crawl.output.read_text()
     assert f"no seed has answered: {said}" in output
-    assert "for the robots.txt of 127.0.0.1, without which nothing may be asked" in output
+    assert f"for the robots.txt of {site}, without which nothing may be asked" in output
     assert "politeness" not in output
 
 

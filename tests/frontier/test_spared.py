@@ -71,15 +71,15 @@ def test_another_one_of_the_same_origin_is_not(frontier, dropped):
     assert dropped == ["http://a/new"]
 
 
-def test_nobody_is_spared_where_several_origins_failed(frontier, dropped):
-    """If http and https have failed, the host is given up as a whole."""
+def test_a_third_origin_is_spared_where_two_failed(frontier, dropped):
+    """If http and https were given up, a URL of another port is fetched, and theirs end."""
     add(frontier, "http://a/1", "https://a/1", "http://a/2", "https://a/2")
-    fail(frontier, 5 * DAY, origin="http")
+    _, now = fail(frontier, 5 * DAY, origin="http")
     dropped.clear()
-    add(frontier, "https://a:8443/new")
-    frontier.take(0)
+    add(frontier, "https://a:8443/new", "http://a/new", "https://a/new")
 
-    assert (len(frontier), dropped) == (0, ["https://a:8443/new"])
+    assert [link.url for _, link in drain(frontier, now + 1)] == ["https://a:8443/new"]
+    assert sorted(dropped) == ["http://a/new", "https://a/new"]
 
 
 def test_it_is_spared_again(frontier):

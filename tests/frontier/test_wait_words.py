@@ -21,9 +21,9 @@ def waits(db, *outcomes, count=3, **options):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (503, "after 503 from shop.test"),
-        (Status.CONNECT_FAILED, "after no connection from shop.test"),
-        (Status.TIMEOUT, "after no answer from shop.test"),
+        (503, "after 503 from http://shop.test"),
+        (Status.CONNECT_FAILED, "after no connection from http://shop.test"),
+        (Status.TIMEOUT, "after no answer from http://shop.test"),
         (Status.DNS_FAILED, "after no address from shop.test"),
     ],
 )
@@ -40,7 +40,7 @@ def test_the_urls_own_failure(db):
     """If only a URL that failed is left of a host, the crawl waits after that failure."""
     found = waits(db, OK, Outcome(500, 0.1), count=2)
 
-    assert str(found) == "waits 58 s after 500 from shop.test"
+    assert str(found) == "waits 58 s after 500 from http://shop.test"
 
 
 @pytest.mark.parametrize("status", [429, 200])
@@ -71,7 +71,7 @@ def test_an_unreachable_robots_txt(db):
     frontier.expedite(Link("http://shop.test/robots.txt", "P", history="http://shop.test").pack())
     frontier.done(frontier.take(0), Outcome(503, 0.1), 0)
 
-    assert "after 503 from shop.test/robots.txt" in str(frontier.look.waits(1))
+    assert "after 503 from http://shop.test/robots.txt" in str(frontier.look.waits(1))
 
 
 def test_crawl_delay(db):
@@ -96,7 +96,7 @@ def test_a_host_set_aside(db):
     """A host that is set aside is waited for too, if no other is."""
     found = waits(db, *[Outcome(503, 0.1)] * 5, limits=Limits(2, 100, host_failures=2))
 
-    assert "after 503 from shop.test" in str(found)
+    assert "after 503 from http://shop.test" in str(found)
     assert found.rules == {}
 
 

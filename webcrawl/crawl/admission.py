@@ -13,7 +13,7 @@ from webcrawl.base.ports import Ports
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.arguments import Admission, Decision
+from webcrawl.frontier.arguments import Admission, Decision, OriginWait
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows
@@ -58,7 +58,7 @@ class RobotsAdmission:
         if verdict is Verdict.FETCH:
             return self._by_its_way(link, now) or self._ask(link, now)
         if verdict is Verdict.WAIT:
-            return float(self.book.next_try(link.url))
+            return OriginWait(self.book.next_try(link.url))
         return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
 
     def is_gone(self, link: Link) -> bool:
@@ -89,7 +89,7 @@ class RobotsAdmission:
         url = chase.url if chase else robots_url(origin)
         if chase is not None and host_of(url) != host_of(link.url):
             if now < chase.until:
-                return now + LOOK
+                return OriginWait(now + LOOK)
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now

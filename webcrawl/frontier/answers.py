@@ -10,6 +10,7 @@ from webcrawl.frontier.core import Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import is_own
 from webcrawl.frontier.host_notes import HostNotes
+from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
 from webcrawl.frontier.parallel_hosts import Several
@@ -25,15 +26,19 @@ class Answers:
     def __init__(self, core: Core, several: Several, domains: Domains, notes: HostNotes) -> None:
         self._core, self._several, self._domains, self._notes = core, several, domains, notes
         self._hosts, self._book, self._slots, self._counters = core.hosts, core.book, core.back.slots, core.counters
+        self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""
-        pages, failures, retired, row, wall = host.pages, host.failures, host.retired, host.row, host.wall
-        own = is_own(host, link, outcome)
-        charge = self._core.charges.note(host, link, now) if outcome.doubtful else None
-        again = self._again(host, link, outcome, now)
+        whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
+        record = host if whole else self._origins.record_for(host, link)
+        pages, wall, ready_at = host.pages, host.wall, host.ready_at
+        failures, retired, row = record.failures, record.retired, record.row
+        own = is_own(record, link, outcome)
+        charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
+        again = self._again(record, link, outcome, now)
         if charge is not None:
-            charge.booked(host, outcome, again)
+            charge.booked(record, outcome, again)
         if pages < self._notes.young:
             self._notes.grew(host, link, pages)
         if wall is not None or outcome.wall:
@@ -43,20 +48,26 @@ class Answers:
         else:
             self._slots.judge(host)
         if again is not None:
-            self._comes_again(host, again, outcome)
+            self._comes_again(record, again, outcome)
         else:
             self._final(host, link, outcome)
-        if host.failures > failures:
-            self._failed(host, retired, None if own else row)
-        if outcome.wait and is_worth_a_line(outcome.wait, failed=host.failures > failures):
-            self._core.queues.told.note(host.name, host.ready_at)
+        if record.failures > failures:
+            self._failed(record, retired, None if own else row)
+        if outcome.wait and is_worth_a_line(outcome.wait, failed=record.failures > failures):
+            self._core.queues.told.note(host.name, record.ready_at)
         host.ip = outcome.ip or host.ip
+        if record is host and host.failures > failures:
+            self._origins.set_apart_failed(host, link, outcome, ready_at, now)
+        if host.origins is not None:
+            self._origins.asked(host, link)
         return again is None
 
     def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
         """When the link comes again, and how it is queued then; None if it is finished."""
         if outcome.wall:
             return self._book.walled(host, link, outcome, now)
+        if host.whole is not None:
+            return self._origins.book(host, link, outcome, now)
         if host.lanes is not None:
             return self._several.book(host, link, outcome, now)
         return self._book.book(host, link, outcome, now)
@@ -69,6 +80,8 @@ class Answers:
 
     def _failed(self, host: Host, retired: int, row: FailedRow | None) -> None:
         give_back(host, row)
+        if host.whole is not None:  # one origin of it
+            return
         self._counters["hosts set aside"] += host.failures == self._book.health.failures
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
 

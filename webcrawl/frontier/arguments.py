@@ -27,6 +27,13 @@ Decision = int | float | Link | None
 A Link: fetch this one first (it is of the same host), then check the URL again.
 """
 
+
+class OriginWait(float):
+    """The time until which all URLs of one origin have to wait; others of its host need not."""
+
+    __slots__ = ()
+
+
 Heard = Callable[[str, Sequence[str]], None]
 """Gets a page, and the distinct canonical URLs that it links to."""
 

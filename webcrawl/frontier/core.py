@@ -12,6 +12,7 @@ from webcrawl.frontier.back_end import BackEnd
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.charges import Charges
 from webcrawl.frontier.fetch_slots import FetchSlots
+from webcrawl.frontier.host_origins import Origins
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import SetAside
 
@@ -25,6 +26,7 @@ class Core:
         self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
         self.aside = SetAside(queues.aside, queues.hosts, queues.parked, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
+        self.origins = Origins(queues.hosts, self.book)
         self.addresses, self.admission, self.resumed = hooks.addresses, hooks.admission, resumed
         self.charges = Charges()
         self.gate: Gate | None = None

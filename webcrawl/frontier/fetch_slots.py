@@ -93,7 +93,7 @@ class FetchSlots:
         if host.retired:  # its URLs are dropped, which takes no slot
             return PROVEN
         times = host.times
-        if host.failures or (times and max(times) > self.slow):
+        if host.failing() or (times and max(times) > self.slow):
             return DOUBTFUL
         if host.pages:
             return PROVEN

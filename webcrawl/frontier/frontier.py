@@ -17,6 +17,7 @@ from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.host_handover import Moves
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_notes import HostNotes
+from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_steering import Steering
 from webcrawl.frontier.hosts import FIRST, Host
 from webcrawl.frontier.lending import NO_PAGE, Lending
@@ -214,7 +215,10 @@ class Frontier:
         """True if `done` would return False, i.e. the link would be retried."""
         core = self.core
         host = core.back.active[host_of(link.url)]
-        return core.book.will_retry(host, link, outcome, now, news=self._rotation.places.several.is_news(host, link))
+        news = self._rotation.places.several.is_news(host, link)
+        whole = host.origins is None or outcome.status in OF_HOST
+        record = host if whole else core.origins.record_for(host, link)
+        return core.book.will_retry(record, link, outcome, now, news=news)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
@@ -230,6 +234,7 @@ class Frontier:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._giving.received(link)
         self.domains.answered(host, link)
+        self.core.origins.asked(host, link)
         self.counters["finished"] += 1
         self._rotation.places.settle(host, now)
 
@@ -257,7 +262,8 @@ class Frontier:
         self._return(host, link, "cut", now)
 
     def _return(self, host: Host, link: Link, why: str, now: float) -> None:
-        heappush(host.later, (FIRST, link.pack()))
+        heappush(self.core.origins.record_for(host, link).later, (FIRST, link.pack()))
+        self.core.origins.asked(host, link)
         self.domains.forget(link)
         self.core.queued += 1
         self.counters[why] += 1

@@ -17,6 +17,7 @@ from webcrawl.frontier.listed import Listed
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
 SLICE = 64  # rows looked at in one slice
+ORIGINS = 13  # the place of its origins in a host's record
 
 Later = list[Any]
 """For each URL whether it waits for a time; how long, or else its place before others (hosts.FIRST, 0); and itself."""
@@ -119,8 +120,22 @@ def pack_host(host: Host, now: float) -> list[Any]:
         None if host.wall is None else [host.wall.vendor, now - host.wall.since, *host.wall[2:]],
         host.missing,
         host.http2,
-        *([host.listed.save()] if host.listed is not None else ()),
+        *_more(host, now),
     ]
+
+
+def _more(host: Host, now: float) -> list[Any]:
+    """Sitemaps, if it has some, and the origins that fail or wait alone, if there are any."""
+    listed = host.listed.save() if host.listed is not None else None
+    if host.origins is None:
+        return [] if listed is None else [listed]
+    return [listed, [_pack_origin(key, one, now) for key, one in host.origins.items()]]
+
+
+def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
+    row = one.row
+    failed = None if row is None else [max(now - row.at, 0.0), *row[1:]]
+    return [key, one.origin, max(one.ready_at - now, 0.0), one.failures, one.retired, failed]
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
@@ -140,8 +155,18 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
     if wall is not None and host.wall is None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))
-    if newer[1:] and host.listed is None:
+    if newer[1:] and newer[1] is not None and host.listed is None:
         host.listed = Listed(*newer[1])
+
+
+def merge_origins(host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]) -> None:
+    """Does the same for its origins that fail or wait alone; `new_origin` gives the host a record of one."""
+    for key, origin, wait, failures, retired, row in value[ORIGINS] if len(value) > ORIGINS else ():
+        one = (host.origins or {}).get(key) or new_origin(host, key, origin)
+        one.ready_at, one.retired = max(one.ready_at, now + wait), one.retired or retired
+        if row is not None and failures >= one.failures:
+            ago, *others = row
+            one.failures, one.row = failures, stored_row((now - ago, *others))
 
 
 def pack_later(later: Iterable[tuple[float, Packed]], now: float) -> Later:

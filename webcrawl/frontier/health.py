@@ -34,8 +34,11 @@ class HealthRules:
     patience: float = 259_200.0  # HOST_PATIENCE
 
     def health(self, host: Host) -> Health:
-        """The health of this host now."""
-        return health_of(host, self.failures)
+        """The health of this host now; if all its URLs wait for origins that fail, that of the best one."""
+        health = health_of(host, self.failures)
+        if health is not Health.HEALTHY or not (failures := host.failing()):
+            return health
+        return Health.ASIDE if failures >= self.failures else Health.FAILING
 
     def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
         """True if this outcome, not yet booked, uses up one of the URL's attempts; `last`: it would be the last one.
@@ -106,19 +109,6 @@ def returns(host: Host, now: float) -> bool:
         return False
     host.retired, host.ready_at = 0, min(host.ready_at, now)
     host.row = FailedRow(now, 0.0, row.status, 0, gone=False, origin=-1)
-    return True
-
-
-def revive_for_other_origin(host: Host, url: str) -> bool:
-    """Takes a host back that was given up for the failures of another origin alone: this URL's may be up.
-
-    It stays aside, and is tried with one URL when it is due.
-    """
-    row = host.row
-    gone = row is not None and row.gone and row.status != Status.UNSUPPORTED  # https may speak what http does not
-    if row is None or gone or not given_up(host) or row.origin in (0, origin_of(url)):
-        return False
-    host.retired, host.row = 0, FailedRow(row.at, 0.0, row.status, 0, gone=False, origin=row.origin)
     return True
 
 

@@ -9,7 +9,15 @@ from typing import Any
 from webcrawl.base.model import Link, Packed, unpack
 from webcrawl.frontier.arguments import Gate
 from webcrawl.frontier.core import Core
-from webcrawl.frontier.handover_records import DomainMoves, Later, merge_host, pack_host, pack_later, unpack_later
+from webcrawl.frontier.handover_records import (
+    DomainMoves,
+    Later,
+    merge_host,
+    merge_origins,
+    pack_host,
+    pack_later,
+    unpack_later,
+)
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.lending import Lending
 from webcrawl.frontier.places import Places
@@ -145,15 +153,17 @@ class Moves:
             self._aside.withdraw(host)
         host.state = State.MOVING
         before, pieces = host.waiting(), []
-        if host.later:
-            due = [heappop(host.later) for _ in range(min(len(host.later), PIECES))]
+        records = [host, *(host.origins or {}).values()]
+        waiting = next((one.later for one in records if one.later), None)
+        if waiting:
+            due = [heappop(waiting) for _ in range(min(len(waiting), PIECES))]
             pieces.append(["later", name, pack_later(due, now)])
         else:
             for _ in range(PIECES):
-                records = _some(host)
-                if not records:
+                urls = next(filter(None, map(_some, records)), None)
+                if not urls:
                     break
-                pieces.append(["urls", name, records])
+                pieces.append(["urls", name, urls])
         self._core.queued -= before - host.waiting()
         if host.waiting():
             self._hosts.touch(host)
@@ -212,6 +222,7 @@ class Moves:
         host, active = self._core.open(value[0])
         before = host.due() if host.waiting() else 0.0
         merge_host(host, value, now)
+        merge_origins(host, value, now, self._hosts.new_origin)
         host.ready_at = max(host.ready_at, now + self._core.book.wait(host))
         if active and host.ticket and host.due() > before:
             self._back.schedule(host, host.due())

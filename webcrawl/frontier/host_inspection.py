@@ -7,6 +7,7 @@ from typing import Any
 from webcrawl.base.model import Link, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.host_origins import OF_HOST, text_of, url_at
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.unwell import LONGER
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, WHY, Waits
@@ -85,16 +86,32 @@ class Look:
                 found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
             if host.wall is not None and behind_wall(host):
                 found["wall"] = {"vendor": host.wall.vendor, "since": host.wall.since, "answers": host.wall.answers}
+            if host.origins is not None:
+                found["origins"] = [self._origin(one, host, now) for one in host.origins.values()]
             if host.row is not None and host.failures:
                 row = host.row
                 last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
                 found["last_failure"] = last
             return found
 
+    def _origin(self, one: Host, host: Host, now: float) -> dict[str, Any]:
+        """The record of one origin that fails or waits while others of its host are asked."""
+        return {
+            "origin": one.origin or "other ports",
+            "health": self._book.health.health(one).value,
+            "failures": one.failures,
+            "queued": one.waiting(),
+            "next_turn": max(one.due(), host.ready_at, now) if one.waiting() else None,
+        }
+
     def record(self, name: str) -> tuple[int, bool, str]:
-        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known."""
+        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known.
+
+        If an origin with a record of its own is being asked, its failures count.
+        """
         with self._core.opened(name) as host:
-            return host.failures, bool(host.times), host.ip
+            asked = (one.failures for one in (host.origins or {}).values() if one.given is not None)
+            return max(host.failures, *asked, 0), bool(host.times), host.ip
 
     def reached(self) -> list[str]:
         """The names of a few hosts that have been reached, as of the last checkpoint."""
@@ -135,17 +152,19 @@ class Look:
         found, first, due = Waits(), None, float("inf")
         for host in self._back.active.values():
             if host.ticket and not host.retired and (at := host.due()) > now:
-                found.rules[self._rule(host, at)] += 1
+                found.rules[self._rule(_waited_for(host), at)] += 1
                 if at < due:
                     first, due = host, at
         if first is not None:
-            _name(found, first, self._rule(first, due))
+            record = _waited_for(first)
+            _name(found, first, record, self._rule(record, due))
         elif (aside := self._aside.first()) is not None:
             due, found.host = aside
             with self._core.opened(found.host) as host:
-                failed = host.failures or host.wall is not None
-                rule = self._rule(host, due) if failed else self._pause(host)[1]
-                _name(found, host, rule if rule in WHY else ASIDE)
+                record = _waited_for(host)
+                failed = host.failing() or host.wall is not None
+                rule = self._rule(record, due) if failed else self._pause(record)[1]
+                _name(found, host, record, rule if rule in WHY else ASIDE)
         found.seconds = max(due - now, 0.0) if found.host else 0.0
         return found
 
@@ -230,7 +249,20 @@ class Look:
         }
 
 
-def _name(found: Waits, host: Host, rule: str) -> None:
-    """Names the host that is next."""
-    found.host, found.rule, found.said, found.of_robots = host.name, rule, host.said, host.of_robots
+def _waited_for(host: Host) -> Host:
+    """The record whose wait is over first: the host's, or that of one of its origins."""
+    if host.origins is None or host.has_due_always():
+        return host
+    waiting = [one for one in host.origins.values() if one.waiting() and one.given is None]
+    first = min(waiting, key=Host.due, default=host)
+    return host if first is host or (host.later and host.later[0][0] <= first.due()) else first
+
+
+def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
+    """Names the host that is next; and its origin, if only that one has failed."""
+    found.host, found.rule, found.said, found.of_robots = host.name, rule, record.said, record.of_robots
     found.wall = host.wall.vendor if host.wall is not None else ""
+    if record is not host:
+        found.origin = record.origin
+    elif rule == FAILURE and host.said not in OF_HOST and host.row is not None:
+        found.origin = text_of(url_at(host, host.row.origin))

@@ -71,9 +71,10 @@ class Steering:
             if row is not None:
                 due = max(due, row.at + self._book.asked(host))
             host.ready_at = due
-        if host.later:
-            host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
-            heapify(host.later)
+        _hurry(host, now)
+        for origin in (host.origins or {}).values():
+            origin.retired, origin.ready_at = 0, min(origin.ready_at, max(host.ready_at, now))
+            _hurry(origin, now)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket) and not host.retired:
             self._core.dismiss(name.__eq__)
@@ -120,3 +121,10 @@ class Steering:
             self._hosts.put_away(host)
         else:
             self._places.enter(host)
+
+
+def _hurry(host: Host, now: float) -> None:
+    """The URLs that wait for another try come as soon as the host may be asked."""
+    if host.later:
+        host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
+        heapify(host.later)

@@ -16,7 +16,7 @@ from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.frontier.listed import Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, State, WallRow, pack, unpack
+from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, OriginRow, State, WallRow, pack, unpack
 
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
 MOST = 16
@@ -89,6 +89,7 @@ SLICE = 32  # rows written between two turns of the event loop; each may write a
 # Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt must precede the URL
 # that needs it, or comes twice.
 FIRST = -1.0
+NEVER = float("inf")
 
 
 @dataclass(slots=True, eq=False)
@@ -123,17 +124,43 @@ class Host:
     http2: bool = False  # it speaks nothing else
     listed: Listed | None = None  # if it has sitemaps
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
+    # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record, with its URLs
+    origins: dict[int, Host] | None = None
+    origin: str = ""  # of such a record: scheme, host and port; empty if several share it
+    whole: Host | None = None  # of such a record: the host that it belongs to
 
     def waiting(self) -> int:
         """The number of its URLs in the back-end that are not in flight."""
-        return self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
+        own = self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
+        return own if self.origins is None else own + sum(one.waiting() for one in self.origins.values())
+
+    def has_due_always(self) -> bool:
+        """Return whether URLs wait here that wait for nothing but the host's turn."""
+        return self.queue.count > 0 or (self.ranked is not None and bool(self.ranked.queues))
 
     def due(self) -> float:
         """The time at which its next URL may be requested; it must have one."""
         ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
+        if self.origins is not None:
+            return max(ready, self._first_due(self.origins.values()))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
             return ready
         return max(ready, self.later[0][0])
+
+    def _first_due(self, origins: Iterable[Host]) -> float:
+        """Return the time at which the first of its origins is due; never if all that have URLs are being asked."""
+        if self.has_due_always():
+            return 0.0
+        times = [0.0 if one.retired else one.due() for one in origins if one.given is None and one.waiting()]
+        if self.later:
+            times.append(self.later[0][0])
+        return min(times, default=NEVER)
+
+    def failing(self) -> int:
+        """Return the failures in a row of the host; of the origin that fails least if all its URLs wait for origins."""
+        if self.origins is None or self.has_due_always() or self.later:
+            return self.failures
+        return max(self.failures, min((one.failures for one in self.origins.values() if one.waiting()), default=0))
 
     def flights(self) -> Collection[bytes]:
         """All records in flight."""
@@ -148,7 +175,10 @@ class Host:
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
-        return (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
+        own = (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
+        if self.origins is None:
+            return own
+        return (*own, *(queue for one in self.origins.values() for queue in one.queues()))
 
     def pack(self) -> bytes:
         later = self.later
@@ -168,12 +198,24 @@ class Host:
             self.queue.save() if self.queue.count else None,
         )
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        if self.origins is not None:
+            origins = [one.saved_origin(key) for key, one in self.origins.items()]
+            listed_row = None if self.listed is None else self.listed.save()
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed_row, origins))
         if self.http2 or self.listed is not None:
             listed = () if self.listed is None else (self.listed.save(),)
             return pack((*fields, ranked, self.wall, self.missing, self.http2, *listed))
         if self.wall is not None or self.missing:
             return pack((*fields, ranked, self.wall, self.missing))
         return pack((*fields, ranked) if ranked else fields)
+
+    def saved_origin(self, key: int) -> OriginRow:
+        """Return the record of one origin as its host's row has it. What is in flight is among the host's own URLs."""
+        queue = self.queue.save() if self.queue.count else None
+        ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        return OriginRow(
+            key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, queue, ranked
+        )
 
 
 class HostTable:
@@ -215,16 +257,34 @@ class HostTable:
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
         try:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(data)
-            aside, queue, ranked, wall, missing, http2, listed = more
+            aside, queue, ranked, wall, missing, http2, listed, origins = more
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
             host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
             host.listed = Listed(*listed) if listed is not None else None
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
+            for one in origins:
+                self._restore_origin(host, one)
         except UNREADABLE as error:
             raise DamagedFile(self._db.path, 0, f"table host, {name}: {error!r}") from error
         return host
+
+    def new_origin(self, host: Host, key: int, origin: str, queue: bytes | None = None) -> Host:
+        """Return a new record for one origin of a host."""
+        one = Host(host.name, self._pool.fifo(queue), origin=origin, whole=host)
+        one.queue.owner = host
+        if host.origins is None:
+            host.origins = {}
+        host.origins[key] = one
+        return one
+
+    def _restore_origin(self, host: Host, row: OriginRow) -> None:
+        one = self.new_origin(host, row.key, row.origin, row.queue)
+        one.ready_at, one.failures, one.retired, one.row = row.ready_at, row.failures, row.retired, row.failed
+        one.later = row.later
+        for priority, saved in row.ranked:
+            self._ranked(one, priority, saved)
 
     def queue_for(self, host: Host, record: bytes) -> Fifo:
         """The queue that a record of this host belongs in."""
@@ -243,7 +303,7 @@ class HostTable:
         if host.ranked is None:
             host.ranked = Ranked()
         queue = host.ranked.queue(priority, partial(self._pool.fifo, saved))
-        queue.owner = host
+        queue.owner = host.whole or host
         return queue
 
     def put_away(self, host: Host) -> None:

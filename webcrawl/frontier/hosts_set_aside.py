@@ -114,7 +114,7 @@ class SetAside:
 
     def _is_tried(self, host: Host) -> bool:
         """True if one URL of the host is tried now and then."""
-        return host.failures >= self.failures or behind_wall(host)
+        return host.failing() >= self.failures or behind_wall(host)
 
     def keeps(self, host: Host) -> bool:
         """True if a host with URLs must not be active because it is paused. URLs of one given up end all the same."""

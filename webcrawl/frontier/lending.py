@@ -13,7 +13,9 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.arguments import Decision
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import returns
+from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.hosts_set_aside import FAR
 from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.frontier.unwell import give_back
 from webcrawl.store.jobdir.host_row import given_up
@@ -31,6 +33,7 @@ class Lending:
         self._core, self._book, self._addresses, self._aside = core, core.book, core.addresses, core.aside
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
+        self._urls: dict[str, str] = {}  # host name -> what it is asked for
 
     def lend(self, link: Link, now: float, in_flight: InFlight) -> Decision:
         """Lends the link's host, and returns what to ask it for: None for the link, or another Link (robots.txt) first.
@@ -49,7 +52,7 @@ class Lending:
         try:
             decision = self._decide(host, link, now, in_flight)
             if not decision or isinstance(decision, Link):
-                self.lent[name] = host.ip
+                self.lent[name], self._urls[name] = host.ip, decision.url if isinstance(decision, Link) else link.url
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -59,10 +62,16 @@ class Lending:
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
         if given_up(host) and not returns(host, now):
             return host.retired
+        origin = self._core.origins.own(host, link.url)
+        if origin is not None and given_up(origin) and not returns(origin, now):
+            return origin.retired
         decision = self._core.admission(link, now) if self._core.admission is not None else None
         if decision and not isinstance(decision, Link):
             return decision
         ready = self._ready(host, in_flight)
+        if origin is not None and origin.ready_at > max(ready, now):
+            is_far = origin.ready_at - now > FAR or origin.failures >= self._book.health.failures
+            return Status.HOST_RETIRED if is_far else origin.ready_at
         if now < ready < NEVER and self._aside.wants(host, ready, now):
             return Status.HOST_RETIRED  # nobody can be asked to wait for hours
         return ready if ready > now else decision
@@ -114,23 +123,12 @@ class Lending:
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
         """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
-        ip = self.lent.pop(name)
+        ip, url = self.lent.pop(name), self._urls.pop(name)
         host, active = self._core.open(name)
-        retired, failures, row = host.retired, host.failures, host.row
         if outcome is None:
             host.ready_at = max(host.ready_at, now + self._book.wait(host))
         elif outcome.status != Status.UNTRIED:
-            charge = self._core.charges.note(host, NO_PAGE, now) if outcome.doubtful else None
-            self._book.book(host, NO_PAGE, outcome, now)
-            if charge is not None:
-                charge.failures = host.failures
-            host.ip = outcome.ip or host.ip
-            self._core.counters["lent"] += 1
-            if host.failures > failures:
-                give_back(host, row)
-                self._core.counters["hosts given up"] += host.retired != retired and given_up(host)
-            if is_worth_a_line(outcome.wait, failed=host.failures > failures):
-                self._core.queues.told.note(name, host.ready_at)
+            self._booked(host, url, outcome, now)
         self._core.hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):
             self._aside.recall(host)
@@ -141,6 +139,29 @@ class Lending:
             if woken is not None:
                 self._core.back.schedule(woken, host.ready_at)
         self._core.close(host, active=active)
+
+    def _booked(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
+        origins = self._core.origins
+        whole = host.origins is None or outcome.status in OF_HOST
+        record = host if whole else origins.record_for(host, Link(url))
+        retired, failures, row, ready_at = record.retired, record.failures, record.row, host.ready_at
+        charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
+        if record is host:
+            self._book.book(host, NO_PAGE, outcome, now)
+        else:
+            origins.book(record, NO_PAGE, outcome, now)
+        if charge is not None:
+            charge.failures = record.failures
+        host.ip = outcome.ip or host.ip
+        self._core.counters["lent"] += 1
+        failed = record.failures > failures
+        if failed:
+            give_back(record, row)
+            self._core.counters["hosts given up"] += record.retired != retired and given_up(record)
+        if is_worth_a_line(outcome.wait, failed=failed):
+            self._core.queues.told.note(host.name, record.ready_at)
+        if failed and record is host:
+            origins.set_apart_lent(host, url, outcome, row, ready_at, now)
 
     def release(self, name: str, now: float) -> None:
         """Nobody waits for the host any more: `take` may hand it out again."""

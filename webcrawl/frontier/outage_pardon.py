@@ -56,9 +56,11 @@ class Outage:
         self._hosts.touch(host)
         if not active:
             self._aside.recall(host)
-        charge.undo(host)
+        record = self._core.origins.own(host, charge.link.url) or host
+        charge.undo(record)
         host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))  # it was asked, though
-        self._restore(host, charge)
+        self._restore(record, charge)
+        self._core.origins.tidy(host)
         if not active:
             self._return(host)
         elif host.ticket:

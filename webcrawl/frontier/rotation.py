@@ -5,7 +5,7 @@ from __future__ import annotations
 from webcrawl.base.model import Status, is_revisit, unpack, url_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.fetch_slots import PROVEN
-from webcrawl.frontier.health import returns, revive_for_other_origin
+from webcrawl.frontier.health import returns
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
 from webcrawl.frontier.places import Places
@@ -241,7 +241,7 @@ class Rotation:
             self._hosts.touch(host)
             queue = self._hosts.queue_for(host, record)
             queue.push(record)
-            if queue.count == 1:
+            if self._sets_apart(host, record) or queue.count == 1:
                 self._has_more(host)
             return False
         shares = self._shares
@@ -254,7 +254,7 @@ class Rotation:
         crowd: Group | None = None
         if host.retired and not (
             returns(host, self._back.now)
-            or revive_for_other_origin(host, url_of(record))
+            or self._core.origins.set_apart_for(host, url_of(record))
             or (host.retired == Status.HOST_BUDGET and is_revisit(record))
         ):
             self._core.queued -= 1
@@ -264,6 +264,7 @@ class Rotation:
         else:
             self._hosts.touch(host)
             self._hosts.queue_for(host, record).push(record)
+            self._sets_apart(host, record)
             if host.state is State.IDLE and self._aside.keeps(host):
                 self.places.rest(host, self._back.now)
                 return False
@@ -275,6 +276,10 @@ class Rotation:
                 self._aside.joined(host, self._back.now)
         self._hosts.put_away(host)
         return False
+
+    def _sets_apart(self, host: Host, record: bytes) -> bool:
+        """True if the host has failed for another origin alone than that of a URL that has come."""
+        return host.failures > 0 and self._core.origins.set_apart_for(host, url_of(record))
 
     def _has_more(self, host: Host) -> None:
         """An active host had no URL that is due but for those in flight, and now it has one."""

@@ -10,12 +10,12 @@ from time import thread_time
 from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.arguments import Decision, OriginWait
 from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import FrontEnd
-from webcrawl.frontier.health import revive_for_other_origin
+from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.hosts import LISTED, REVISITS, Host
 from webcrawl.frontier.places import Places
 from webcrawl.frontier.unwell import KEPT, ROW, row_of
@@ -28,6 +28,7 @@ LOOKED = 512  # URLs of one host among which one of another kind is looked for
 # rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page may link to thousands of URLs.
 DEAR, REST = 0.01, 10.0
 NEVER = float("inf")
+MOMENT = 1.0  # seconds that a host waits with a URL of an origin that waits; for longer that origin waits alone
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 
 
@@ -79,41 +80,73 @@ class Giving:
 
     def _first_allowed(self, host: Host, now: float) -> Link | None:
         """Gives the host's first URL that may be asked for, or what must be asked for first."""
+        if host.origins is None:
+            return self._first_of(host, host, now)
+        for record in turns(host, now):
+            given = self._first_of(host, record, now)
+            if given is not None:
+                record.given = host.given
+                return given
+        self._core.origins.tidy(host)
+        return None
+
+    def _first_of(self, host: Host, one: Host, now: float) -> Link | None:
+        """The same, of the URLs in `one`: the host itself, or the record of one of its origins."""
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
         begun = thread_time()
         for _ in range(DROPS):
-            record = self._next(host, now)
+            record = self._next(one, now)
             if record is None:
                 break
             self._hosts.touch(host)
             link = unpack(record)
-            if self._folds is not None and not host.retired and self._folds(link, record):
+            if self._waits_elsewhere(host, one, link, record, now):
                 continue
             self._core.queued -= 1
-            revived = host.retired and revive_for_other_origin(host, link.url)
-            if revived or (host.given is not None and self._several.waits(host, link)):
-                self.put_back(host, record)
+            if self._is_held_up(host, one, link):
+                self.put_back(one, record)
                 break
-            decision = self._decide(host, link, now)
+            decision = (one.retired if one is not host else 0) or self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
-            if isinstance(decision, Link) and host.given is not None and self._several.waits(host, decision):
-                self.put_back(host, record)
+            if isinstance(decision, Link) and not _lets_pass(host, one, decision):
+                self.put_back(one, record)
+                if host.given is None or not self._several.waits(host, decision):
+                    given = self._give(host, decision, decision.pack())
                 break
-            # Of a failing host that has had pages a new origin says little: anybody may link to its closed ports
-            if isinstance(decision, Link) and not (host.failures and (decision.attempt or host.pages)):
-                self.put_back(host, record)
-                given = self._give(host, decision, decision.pack())
-                break
-            if isinstance(decision, int):
-                self._core.drop(link, decision)
-            else:
+            if not self._is_settled(host, one, link, record, decision, now):
                 passed.append((decision, record))
-            if _is_enough(host, decision, begun, now):
+            if _is_enough(host, one, decision, begun, now):
                 break
-        return self._pass_over(host, passed, now, given) if passed else given
+        return self._pass_over(host, one, passed, now, given) if passed else given
+
+    def _is_settled(self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float) -> bool:
+        """True if a URL that may not be asked for has ended, or waits with all of its origin."""
+        if isinstance(decision, int):
+            self._core.drop(link, decision)
+            return True
+        if isinstance(decision, OriginWait) and (one is not host or decision > now + MOMENT):
+            self._core.queued += 1
+            self._core.origins.wait(host, link.url, record, float(decision))
+            return True
+        return False
+
+    def _waits_elsewhere(self, host: Host, one: Host, link: Link, record: bytes, now: float) -> bool:
+        """Puts a URL where it waits: its origin has a record of its own, or its family waits behind its domain."""
+        if host.origins is not None and one is host:
+            own = self._core.origins.own(host, link.url)
+            if own is not None:
+                self._core.origins.hold(own, record, now)
+                return True
+        return self._folds is not None and not host.retired and self._folds(link, record)
+
+    def _is_held_up(self, host: Host, one: Host, link: Link) -> bool:
+        """True if this is not the turn of a URL: its host was given up for another origin, or is asked for others."""
+        if host.retired and one is host and self._core.origins.set_apart_for(host, link.url):
+            return True
+        return host.given is not None and self._several.waits(host, link)
 
     def _lead_with_another(self, host: Host) -> None:
         """Lets a URL of another kind than those that have failed go first, if one more of theirs would be the host's.
@@ -157,7 +190,7 @@ class Giving:
         return ready if ready > now else None
 
     def _pass_over(
-        self, host: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
+        self, host: Host, one: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
     ) -> Link | None:
         """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
 
@@ -171,11 +204,11 @@ class Giving:
                 until = min(until, decision)
             elif repeated is None or decision.attempt < repeated.attempt:
                 repeated = decision
-            self.put_back(host, record, last=not isinstance(decision, float) or decision > now + SOON)
+            self.put_back(one, record, last=not isinstance(decision, float) or decision > now + SOON)
         if given is None and repeated is not None:
             return self._give(host, repeated, repeated.pack())
-        if given is None and until > host.ready_at:
-            host.ready_at, host.left = until, (until, ROBOTS)
+        if given is None and until > one.ready_at:
+            one.ready_at, one.left = until, (until, ROBOTS)
         return given
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
@@ -207,8 +240,18 @@ def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
     return second or 0
 
 
-def _is_enough(host: Host, decision: Link | float, begun: float, now: float) -> bool:
+def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
+    """True if a URL that needs this robots.txt first lets others pass.
+
+    Of a failing host that has had pages a new origin says little: anybody may link to its closed ports.
+    """
+    return one is host and bool(host.failures and (decision.attempt or host.pages))
+
+
+def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
     """True if its turn ends here: it waits with this URL, or the turn has cost too much, for which it rests."""
+    if isinstance(decision, OriginWait) and decision > now + MOMENT:
+        return one is not host
     if isinstance(decision, float):
         return decision <= now + SOON
     if isinstance(decision, Link) or (spent := thread_time() - begun) <= DEAR:

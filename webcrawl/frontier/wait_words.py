@@ -35,6 +35,7 @@ class Waits:
 
     rules: Counter[str] = field(default_factory=Counter)
     host: str = ""
+    origin: str = ""  # scheme, host and port, if only URLs of this origin wait
     seconds: float = 0.0
     rule: str = ""
     wall: str = ""  # the vendor of its wall, if it is behind one
@@ -49,5 +50,7 @@ class Waits:
         """For what it waits, in words."""
         said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
         why = WHY.get(self.rule, "between requests to {host} (politeness)")
-        host = f"{self.host}/robots.txt" if self.of_robots and self.rule == FAILURE else self.host
+        host = self.origin or self.host
+        if self.of_robots and self.rule == FAILURE:
+            host += "/robots.txt"
         return why.format(said=said, host=host, wall=self.wall)

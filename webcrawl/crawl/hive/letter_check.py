@@ -16,6 +16,7 @@ from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
+from webcrawl.frontier.host_origins import MOST as RECORDS
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 
 logger = logging.getLogger(__name__)
@@ -183,8 +184,10 @@ class LetterCheck:
         wall, missing, *newer = value
         if not all(isinstance(http2, bool) for http2 in newer[:1]):
             raise UnsoundError("no protocol of a host")
-        if newer[1:]:
-            self._listed(*newer[1:])
+        if newer[1:2] not in ([], [None]):
+            self._listed(newer[1])
+        if newer[2:]:
+            self._origins(host, _list(newer[2]))
         if not isinstance(missing, bytes) or len(missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
         if wall is None:
@@ -196,6 +199,17 @@ class LetterCheck:
             self._record(record)
             if host_of(unpack(record).url) != host:
                 raise UnsoundError("a link of another host")
+
+    def _origins(self, host: str, value: list[Any]) -> None:
+        if len(value) > RECORDS + 1:
+            raise UnsoundError("too many origins of a host")
+        for origin in value:
+            key, text, wait, failures, retired, row = _list(origin)
+            numbers = all(map(_is_whole, (key, failures, retired))) and _is_number(wait)
+            if not (numbers and isinstance(text, str) and (row is None or _are_failures(_list(row)))):
+                raise UnsoundError("no origin of a host")
+            if text and not (PAGE.fullmatch(f"{text}/") and host_of(f"{text}/") == host):
+                raise UnsoundError("an origin of another host")
 
     def _listed(self, value: Any) -> None:
         urls, full, credit, tried, new = _list(value)

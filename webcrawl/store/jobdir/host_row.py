@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -18,12 +18,14 @@ COLUMNS = "name, state, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE name = ?"
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
 FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
-MORE = (list | bytes, list | None, bytes, bool, list)  # that only some rows have
+MORE = (list | bytes, list | None, bytes, bool, list | None, list)  # that only some rows have
+ORIGIN = (int, str, float, int, int, list | None, list, bytes | None, list)  # one of its origins
 WALL = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
 PLAIN = 8  # fields of a FailedRow that are numbers
+LATER = 7  # the place of the retries in `data`
 
 
 class State(IntEnum):
@@ -135,6 +137,42 @@ def stored_row(fields: Iterable[Any]) -> FailedRow:
     return FailedRow(*known)
 
 
+class OriginRow(NamedTuple):
+    """One origin of a host, which fails or waits while others may be asked; stored with the host."""
+
+    key: int  # a checksum of scheme, host and port; SHARED if several have this record together
+    origin: str  # scheme, host and port; empty if several share it
+    ready_at: float  # no request before this time
+    failures: int
+    retired: int
+    failed: FailedRow | None
+    later: list[tuple[float, Packed]]  # when to retry, and what
+    queue: bytes | None
+    ranked: list[tuple[int, bytes]]
+
+    @property
+    def waiting(self) -> int:
+        """Its URLs."""
+        return len(self.later) + sum(map(count_of, _served(self.queue, self.ranked)))
+
+    def told(self, most: int) -> str:
+        """Its health in a few words, the first of which are those of `Health`."""
+        if self.retired:
+            return f"{Health.GIVEN_UP.value}: its URLs end with {self.retired}"
+        if not self.failures:
+            return Health.HEALTHY.value
+        health = Health.ASIDE if self.failures >= most else Health.FAILING
+        return f"{health.value}: {self.failures} in a row"
+
+
+def stored_origin(fields: Iterable[Any]) -> OriginRow:
+    """The row that was stored with these fields."""
+    key, origin, ready_at, failures, retired, failed, later, queue, ranked = fields
+    row = stored_row(failed) if failed is not None else None
+    retries = sorted((at, record) for at, record in later)
+    return OriginRow(key, origin, ready_at, failures, retired, row, retries, queue, saved_queues(ranked))
+
+
 class HostRow(NamedTuple):
     """A row as the last checkpoint has it; all after the state is packed in `data`, in this order."""
 
@@ -156,14 +194,17 @@ class HostRow(NamedTuple):
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
     listed: list[Any] | None = None  # what its sitemaps have brought (frontier/listed.py)
+    origins: Sequence[OriginRow] = ()  # those that fail or wait alone; their retries are among the host's, too
 
     @property
     def queues(self) -> list[bytes]:
-        """Its saved queues, as they are served."""
-        ranked = sorted(self.ranked, key=lambda one: -one[0])
-        before = [saved for priority, saved in ranked if priority > 0]
-        own = [self.queue] if self.queue is not None else []
-        return [*before, *own, *(saved for priority, saved in ranked if priority < 0)]
+        """Its saved queues, as they are served; then those of its origins."""
+        parts: list[HostRow | OriginRow] = [self, *self.origins]
+        return [saved for part in parts for saved in _served(part.queue, part.ranked)]
+
+    def origin_of(self, url: str) -> OriginRow | None:
+        """The row of this URL's origin, if it fails or waits alone."""
+        return next((one for one in self.origins if one.origin and url.startswith(f"{one.origin}/")), None)
 
     @property
     def waiting(self) -> int:
@@ -189,9 +230,17 @@ class HostRow(NamedTuple):
         return health.value if self.times else f"{health.value}: no answer yet"
 
 
+def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
+    """These saved queues, as they are served."""
+    by_priority = sorted(ranked, key=lambda one: -one[0])
+    before = [saved for priority, saved in by_priority if priority > 0]
+    own = [queue] if queue is not None else []
+    return [*before, *own, *(saved for priority, saved in by_priority if priority < 0)]
+
+
 pack: Callable[[tuple[Any, ...]], bytes] = (
     msgpack.packb
-)  # of these fields, as FIELDS has them, and the queues by priority, wall, missing, http2 and listed if there are any
+)  # of these fields, as FIELDS has them; the queues by priority, wall, missing, http2, listed, origins if there are any
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
@@ -201,13 +250,14 @@ def unpack(data: bytes) -> tuple[Any, ...]:
     )
     ranked, (wall, missing) = more[:1], more[1:3] or (None, b"")
     listed = more[4] if len(more) > 4 else None
+    origins = [*map(stored_origin, more[5])] if len(more) > 5 else []
     if later:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
     return (
         *(ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, aside or 0.0, queue),
         saved_queues(*ranked),
-        *(stored_wall(wall), missing, more[3:4] == [True], listed),
+        *(stored_wall(wall), missing, more[3:4] == [True], listed, origins),
     )
 
 
@@ -232,29 +282,44 @@ def read(row: Row) -> HostRow:
     if number not in STATES:
         raise ValueError(f"{number} is not a valid State")
     try:
-        return HostRow(name, STATES[number], *unpack(data))
+        fields = unpack(data)
     except UNREADABLE as error:
         raise ValueError(repr(error)) from error
+    if origins := fields[-1]:
+        retries = [*fields[LATER], *(entry for one in origins for entry in one.later)]
+        fields = (*fields[:LATER], sorted(retries), *fields[LATER + 1 :])
+    return HostRow(name, STATES[number], *fields)
 
 
 def check(row: Row) -> HostRow:
     """A row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if len(values) - len(FIELDS) not in (0, 1, 3, 4, 5) or not all(map(isinstance, values, (*FIELDS, *MORE))):
+    if len(values) - len(FIELDS) not in (0, 1, 3, 4, 5, 6) or not all(map(isinstance, values, (*FIELDS, *MORE))):
         raise ValueError("no host record")
     if found.wall is not None and not all(map(isinstance, found.wall, WALL)):
         raise ValueError("no wall")
     if found.listed is not None and not all(map(isinstance, found.listed, LISTED)):
         raise ValueError("no sitemaps")
+    if not all(map(_is_origin, values[len(FIELDS) + 5] if found.origins else ())):
+        raise ValueError("no origin")
     if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
         raise ValueError("no priority")
     if not found.name or min(found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages) < 0:
         raise ValueError("times and counts below nothing")
-    failed = values[len(FIELDS) - 3]
-    if failed is not None and (not 0 <= len(FAILED) - len(failed) <= 3 or not all(map(isinstance, failed, FAILED))):
+    if not _is_failed(values[len(FIELDS) - 3]):
         raise ValueError("no failures in a row")
     return found
+
+
+def _is_failed(fields: list[Any] | None) -> bool:
+    """True if these are failures in a row, or there are none."""
+    return fields is None or (0 <= len(FAILED) - len(fields) <= 3 and all(map(isinstance, fields, FAILED)))
+
+
+def _is_origin(fields: list[Any]) -> bool:
+    """True if this is the record of one origin."""
+    return len(fields) == len(ORIGIN) and all(map(isinstance, fields, ORIGIN)) and _is_failed(fields[5])
 
 
 def host_row(snapshot: Snapshot, name: str) -> HostRow | None:

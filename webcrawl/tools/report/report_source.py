@@ -17,8 +17,8 @@ from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.history_line import PATH
+from webcrawl.store.jobdir.host_row import HostRow, OriginRow, behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.host_row import State as Place
-from webcrawl.store.jobdir.host_row import behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -219,9 +219,11 @@ def _hosts(snapshot: Snapshot, state: State, ahead: float) -> Iterator[tuple[Wai
             state.walls.append(Walled(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead))
             if len(state.walls) >= 8 * MOST:
                 state.walls = most_answers(state.walls)
-        status = host.failed.status if host.failed is not None else 0
+        records: list[HostRow | OriginRow] = [host, *host.origins]  # some of its origins may fail alone
+        worst = max(records, key=lambda record: record.failures)
+        status = worst.failed.status if worst.failed is not None else 0
         due = host.aside or host.ready_at
-        yield Waiting(host.name, urls, host.failures, status, due + ahead if due else due), host.state
+        yield Waiting(host.name, urls, worst.failures, status, due + ahead if due else due), host.state
 
 
 def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:

@@ -25,7 +25,7 @@ from webcrawl.store import rowcrc
 from webcrawl.store.jobdir import host_row, meta_row
 from webcrawl.store.jobdir.crawl_line import URL
 from webcrawl.store.jobdir.domain_row import DomainRow, domain_row, links_to
-from webcrawl.store.jobdir.host_row import HostRow, State, behind_wall
+from webcrawl.store.jobdir.host_row import HostRow, OriginRow, State, behind_wall
 from webcrawl.store.jobdir.queue_row import count_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.course import Floats, course
@@ -136,6 +136,17 @@ def to_json(host: HostRow, delay: Delay, wall: float, *, paused: bool, most: int
         "given_up_with": host.retired or None,
         "ip": host.ip or None,
         "http2_only": host.http2,
+        "origins": [_origin(one, wall, most) for one in host.origins],
+    }
+
+
+def _origin(one: OriginRow, ahead: float, most: int) -> dict[str, Any]:
+    return {
+        "origin": one.origin or "other ports",
+        "health": one.told(most),
+        "failed_status": one.failed.status if one.failed is not None and one.failures else None,
+        "queued": one.waiting,
+        "next_request": iso(one.ready_at + ahead) if one.waiting and not one.retired else None,
     }
 
 

@@ -413,7 +413,8 @@ def _waits(facts: Facts, now: float) -> tuple[float, float] | None:
     place, host, delay = facts.place, facts.host, facts.delay
     if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
         return None
-    first = max(host.due - now, 0.0)
+    origin = host.origin_of(facts.form.url)
+    first = max(host.due - now, origin.ready_at - now if origin is not None else 0.0, 0.0)
     if place.where == queued.RETRY:
         return max(first, place.at - now), 0.0
     turns = place.place + sum(at <= now for at, _ in host.later)

@@ -123,6 +123,10 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"rendered: {host['rendering']}"
     if host["failed_at"]:
         yield f"failed last at {moment(host['failed_at'])} with {host['failed_status']}"
+    for origin in host["origins"]:
+        status = f", the last with {origin['failed_status']}" if origin["failed_status"] else ""
+        until = f", not before {moment(origin['next_request'])}" if origin["next_request"] else ""
+        yield f"{origin['origin']} alone: {origin['health']}{status}; {count(origin['queued'], 'URL')} queued{until}"
 
 
 def _domain(details: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,234 @@
+"""The origins of a host: scheme, host and port. What is wrong with one of them makes only its own URLs wait.
+
+Nearly every host has one origin with URLs, and is booked as a whole. An origin gets a record of its own, with its URLs,
+when it fails while URLs of others wait, or when such a URL comes. Politeness is the host's: all origins have one turn.
+docs/frontier.md says what follows. There is no I/O here.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify
+
+from webcrawl.base.model import Link, Outcome, Packed, Status, url_of
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.health import origin_of, returns
+from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.wait_words import ROBOTS
+from webcrawl.store.jobdir.host_row import FailedRow, given_up
+
+# Records of one host. Anybody may link to all ports of a host: the origins beyond these have one record together.
+MOST = 16
+SHARED = -1
+LOOKED = 8192  # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
+# What says the same of all origins: a name, and that we ask too often
+OF_HOST = frozenset((Status.DNS_FAILED, Status.EXCLUDED, 429))
+
+
+class Origins:
+    """Gives origins records of their own, and books on them."""
+
+    def __init__(self, hosts: HostTable, book: Booking) -> None:
+        self._hosts, self._book = hosts, book
+
+    # -- the record of a URL
+
+    def own(self, host: Host, url: str) -> Host | None:
+        """Return the record of this URL's origin, or None if the host is booked as a whole for it."""
+        return host.origins.get(origin_of(url)) if host.origins is not None else None
+
+    def record_for(self, host: Host, link: Link) -> Host:
+        """Return the record on which what becomes of this link is booked: its origin's, or the host."""
+        if host.origins is None:
+            return host
+        asked = (one for one in host.origins.values() if one.given is not None and url_of(one.given) == link.url)
+        found = next(asked, None) or self.own(host, link.url)
+        if found is None:
+            return host
+        found.times, found.crawl_delay, found.pages, found.ip = host.times, host.crawl_delay, host.pages, host.ip
+        return found
+
+    def _record(self, host: Host, url: str) -> Host:
+        """Return the record of this URL's origin, a new one if it has none; beyond MOST the one for all others."""
+        key = origin_of(url)
+        found = self.own(host, url)
+        if found is not None:
+            return found
+        if host.origins is not None and len(host.origins) >= MOST:
+            self._make_room(host.origins)
+        if host.origins is None or len(host.origins) < MOST:
+            return self._hosts.new_origin(host, key, text_of(url))
+        return host.origins.get(SHARED) or self._hosts.new_origin(host, SHARED, "")
+
+    def _make_room(self, origins: dict[int, Host]) -> None:
+        """Forget a record without URLs: its origin is judged anew."""
+        idle = (key for key, one in origins.items() if key != SHARED and not one.waiting() and one.given is None)
+        key = next(idle, None)
+        if key is not None:
+            _close(origins.pop(key))
+
+    # -- origins that are set apart
+
+    def set_apart_failed(self, host: Host, link: Link, outcome: Outcome, before: float, now: float) -> None:
+        """Book the failure of a host that is one origin's alone on that origin, if URLs of others wait.
+
+        `before`: until when the host was to be left alone before it failed.
+        """
+        if outcome.status in OF_HOST or host.row is None or host.row.origin != origin_of(link.url):
+            return
+        if self._has_others(host, link.url):
+            self._set_apart(host, link.url, max(before, now + self._book.wait(host)))
+
+    def set_apart_lent(
+        self, host: Host, url: str, outcome: Outcome, row: FailedRow | None, before: float, now: float
+    ) -> None:
+        """The same, of a download that somebody awaits, which is booked without its URL; `row`: before that."""
+        new, key = host.row, origin_of(url)
+        if new is not None and (row is None or row.origin == key):
+            known = (new.at, new.away, new.status, new.only)
+            host.row = FailedRow(*known, gone=new.gone, origin=key, planned=new.planned, asked=new.asked)
+            self.set_apart_failed(host, Link(url), outcome, before, now)
+
+    def set_apart_for(self, host: Host, url: str) -> bool:
+        """Return whether the host has failed, or was given up, for another origin alone: then only that one has now.
+
+        For a URL that has come. Of a host that is waited for its name nothing can be asked.
+        """
+        row = host.row
+        if row is None or not (host.failures or given_up(host)) or host.retired == Status.HOST_BUDGET:
+            return False
+        gone = row.gone and row.status != Status.UNSUPPORTED  # https may speak what http does not
+        is_of_host = row.status in OF_HOST or host.said in OF_HOST or host.retired == Status.DROPPED
+        if gone or is_of_host or row.origin in (0, -1, origin_of(url)):
+            return False
+        failed = url_at(host, row.origin)
+        polite = min(host.ready_at, row.at + self._book.wait(host))
+        if row.asked and not host.said:  # by which status is not known any more: it may have been a 429
+            polite = host.ready_at
+        self._set_apart(host, failed, polite, key=row.origin)
+        return True
+
+    def _set_apart(self, host: Host, url: str, polite: float, *, key: int = 0) -> None:
+        # If none of its URLs is known, it has a name when one comes
+        one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
+        if one.row is None:  # else it is that of several origins, which wait together
+            one.failures, one.row = host.failures, host.row
+        one.ready_at = max(one.ready_at, host.ready_at)
+        one.said, one.of_robots, one.left = host.said, host.of_robots, host.left
+        host.failures, host.row, host.ready_at = 0, None, polite
+        if given_up(host):
+            one.retired, host.retired = host.retired, 0
+        prefix = _prefix(url)
+        if prefix:
+            one.later += [entry for entry in host.later if entry[1].startswith(prefix)]
+            heapify(one.later)
+            host.later = [entry for entry in host.later if not entry[1].startswith(prefix)]
+            heapify(host.later)
+        self._hosts.touch(host)
+
+    def _has_others(self, host: Host, url: str) -> bool:
+        """Return whether URLs of another origin than this URL's wait."""
+        prefix, key = _prefix(url), origin_of(url)
+        if any(one.waiting() for other, one in (host.origins or {}).items() if other != key):
+            return True
+        if any(not record.startswith(prefix) for _, record in host.later):
+            return True
+        queues = [host.queue, *(queue for _, queue in (host.ranked.queues if host.ranked is not None else ()))]
+        return any(not record.startswith(prefix) for queue in queues for record in queue.first(LOOKED))
+
+    # -- what waits there
+
+    def hold(self, one: Host, record: Packed, now: float) -> None:
+        """Put a URL to those of its origin, which has a record; of one given up long ago it is tried."""
+        if one.retired:
+            returns(one, now)
+        if not one.origin and one.whole is not None and (one.whole.origins or {}).get(SHARED) is not one:
+            one.origin = text_of(url_of(record))
+        self._hosts.queue_for(one, record).push(record)
+
+    def wait(self, host: Host, url: str, record: Packed, until: float) -> None:
+        """Let this URL's origin wait, with the URL. A failure of the host for this origin is the origin's now."""
+        if host.failures and host.row is not None and host.row.origin == origin_of(url) and host.said not in OF_HOST:
+            self._set_apart(host, url, host.row.at + self._book.wait(host))
+        one = self._record(host, url)
+        self._hosts.queue_for(one, record).push(record)
+        if until > one.ready_at:
+            one.ready_at, one.left = until, (until, ROBOTS)
+        self._hosts.touch(host)
+
+    def tidy(self, host: Host) -> None:
+        """Forget the origins of which nothing is left to remember."""
+        if host.origins is None:
+            return
+        for key, one in [*host.origins.items()]:
+            if not (one.failures or one.retired or one.row is not None or one.given is not None or one.waiting()):
+                del host.origins[key]
+                _close(one)
+        if not host.origins:
+            host.origins = None
+
+    # -- outcomes
+
+    def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+        """Book an outcome on the record of an origin; its host is asked again when politeness allows."""
+        host = one.whole
+        if host is None:
+            raise ValueError(f"the record of a host: {one.name}")
+        again = self._book.book(one, link, outcome, now)
+        host.pages = one.pages
+        if one.retired == Status.HOST_BUDGET:
+            host.retired, one.retired = host.retired or one.retired, 0
+        polite = now + self._book.wait(host)
+        if outcome.wait and not one.failures:
+            polite = max(polite, one.ready_at)
+        if host.lanes is not None:
+            host.lanes.rest(polite, now)
+        else:
+            host.ready_at = max(host.ready_at, polite)
+        return again
+
+    def asked(self, host: Host, link: Link) -> None:
+        """End the request of a host that may have such records; forget those of which nothing is left to remember."""
+        if host.origins is None:
+            return
+        for one in host.origins.values():
+            if one.given is not None and url_of(one.given) == link.url:
+                one.given = None
+        self.tidy(host)
+
+
+def turns(host: Host, now: float) -> list[Host]:
+    """Return the records of a host with several that may be asked now, in their order.
+
+    An origin that has failed has waited for its turn. Those that are well again take turns with the host's other URLs.
+    """
+    due = [one for one in (host.origins or {}).values() if _is_due(one, host, now)]
+    failing = [one for one in due if one.failures or one.retired]
+    well = [one for one in due if not (one.failures or one.retired)]
+    return [*failing, *well, host] if host.stay % 2 else [*failing, host, *well]
+
+
+def _is_due(one: Host, host: Host, now: float) -> bool:
+    if one.given is not None or not one.waiting():
+        return False
+    return bool(one.retired or host.retired) or one.due() <= now
+
+
+def url_at(host: Host, key: int) -> str:
+    """Return a URL of this origin that waits, or an empty text."""
+    waiting = [record for _, record in host.later] + host.queue.first(LOOKED)
+    return next((url for url in map(url_of, waiting) if origin_of(url) == key), "")
+
+
+def text_of(url: str) -> str:
+    """Return scheme, host and port of a canonical URL."""
+    return url[: url.find("/", url.find("//") + 2)]
+
+
+def _prefix(url: str) -> bytes:
+    """Return how the packed links of this URL's origin begin."""
+    return f"{text_of(url)}/".encode() if url else b""
+
+
+def _close(one: Host) -> None:
+    for queue in one.queues():
+        queue.close()
