@@ -17,6 +17,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
 from webcrawl.base.model import Archived, Exchange, Link
 from webcrawl.base.url_text import visible
+from webcrawl.content.formats.payload_type import identified_type
 from webcrawl.record.warc.warc_record import (
     HTML,
     HTTP_REQUEST,
@@ -77,6 +78,7 @@ class Originals:
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
 NOT_MODIFIED = 304
+IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
 NOWHERE = Archived("")
 NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
@@ -212,7 +214,7 @@ class Captures:
     def _document(self, exchange: Exchange, common: str) -> Record:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
-        return Record("conversion", "", HTML, exchange.body, common=common)
+        return Record("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
     def _revisit(self, exchange: Exchange, referred: str, original: tuple[str, str, str]) -> Record:
         """No record says that payloads are identical of which only the decoded bodies are."""
@@ -239,6 +241,8 @@ def _answer(exchange: Exchange, digest: str) -> Record:
     own = line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
         own += f"WARC-Payload-Digest: {digest}\r\n"
+    if identified := _payload_type(exchange):
+        own += f"WARC-Identified-Payload-Type: {identified}\r\n"
     if head:
         return Record("response", own, HTTP_RESPONSE, head, exchange.wire)
     if exchange.rendered:
@@ -246,6 +250,18 @@ def _answer(exchange: Exchange, digest: str) -> Record:
     # FTP and Gopher have no head: the payload is the block
     content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
     return Record("resource", own, content_type, payload)
+
+
+def _payload_type(exchange: Exchange) -> str:
+    """Return the media type that the decoded payload shows, or an empty string.
+
+    datatrove and others who make corpora choose records by this field. Without it they ask libmagic, for which XHTML is
+    `text/xml`, and drop the page.
+    """
+    if not exchange.rendered or not exchange.head:
+        return identified_type(exchange.content_type, exchange.body)
+    # The body is the browser's document. The payload itself is at hand, but not without its content coding.
+    return "" if b"content-encoding" in exchange.names else identified_type(exchange.content_type, exchange.payload)
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
