@@ -31,6 +31,21 @@ class Lines:
         return page
 
 
+class Changes(Lines):
+    """One line per page with the change that it is."""
+
+    async def process_item(self, page):
+        self.output.write(f"{page.url.partition('.test/')[2]} {page.change}\n".encode())
+        return page
+
+
+class CancelsAll:
+    """Cancels each page."""
+
+    async def process_item(self, page):
+        raise asyncio.CancelledError
+
+
 class Hooks:
     """Counts pages in its position, and notes what it is restored to."""
 

@@ -17,7 +17,7 @@ from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.crawl.page_reading import PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.rules import purpose_of
-from webcrawl.crawl.visitor import Visitor
+from webcrawl.crawl.visitor import PageStates, Visitor
 from webcrawl.crawl.withholding import Owners
 from webcrawl.frontier.seen.copies import Copies
 from webcrawl.frontier.seen.shells import Shells
@@ -26,7 +26,6 @@ from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.url_fingerprint import ContentDigests
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.page_states import States
     from webcrawl.crawl.sitemaps import Sitemaps
 
 MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
@@ -118,10 +117,14 @@ def _join_requisites(parts: Parts, rules: LinkRules, links: PageLinks, reading: 
     parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
 
 
-def _states(parts: Parts, digests: Digests, *, rereads: bool) -> States | None:
-    if not rereads and parts.revisiting is None:
+def _states(parts: Parts, digests: Digests, *, rereads: bool) -> PageStates | None:
+    if rereads:
+        from webcrawl.crawl.archived_states import ArchivedStates  # noqa: PLC0415 - of other crawls no page comes again
+
+        return ArchivedStates(parts.content, digests, parts.halfway.comes_again)
+    if parts.revisiting is None:
         return None
-    from webcrawl.crawl.page_states import States  # noqa: PLC0415 - of other crawls no page comes again
+    from webcrawl.crawl.page_states import States  # noqa: PLC0415 - likewise
 
     return States(parts.content, digests, parts.revisiting)
 

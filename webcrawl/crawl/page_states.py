@@ -22,23 +22,15 @@ CHANGED, FETCHED, HERE, COPY = b"changed ", b"fetched ", b" here ", b" copy "
 class States:
     """One per visitor."""
 
-    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting | None) -> None:
-        """`known`: None if pages come from an archive, which may have one page many times."""
+    def __init__(self, bodies: ContentSeen, digests: Callable[[bytes], bytes], known: Revisiting) -> None:
         self._bodies, self._digests, self._known = bodies, digests, known
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
-        """Says what the page has become: new, as it was when it was fetched last, changed or gone."""
-        if self._known is not None:
-            self._judge(page, self._known, link, exchange)
-        else:
-            self._compare(page, exchange)
-
-    def _judge(self, page: Page, known: Revisiting, link: Link, exchange: Exchange) -> None:
-        """Judges by the page's record.
+        """Says what the page has become, by its record: new, as it was when it was fetched last, changed or gone.
 
         The digest is of the decoded body: a content coding may come out otherwise each time, by gzip's time stamp.
         """
-        number = 0
+        known, number = self._known, 0
         if exchange.status == 200:
             page.digest = self._digests(exchange.body)
             number = int.from_bytes(page.digest[:8], "big") or 1
@@ -65,17 +57,8 @@ class States:
         elif seen and found.digest_before == 0 and self._bodies.holds(self._has_changed(page)):
             page.change = Change.CHANGED  # perhaps: which of its states was the last is not known here
 
-    def _compare(self, page: Page, exchange: Exchange) -> None:
-        """Of a page that an archive has more than once, each later answer is a change: what it is counts, not when."""
-        if exchange.request and not exchange.request.startswith((b"GET ", b"HEAD ")):
-            return
-        if 200 <= exchange.status < 300 and self._bodies.seen(self._has_changed(page)):
-            page.change = Change.CHANGED
-        elif exchange.status in GONE and self._bodies.holds(self._has_changed(page)):
-            page.change = Change.GONE
-
     def _has_changed(self, page: Page) -> bytes:
-        """By which it is known that a page was ever found changed, or gone; of an archive, that it was ever there."""
+        """By which it is known that a page was ever found changed, or gone."""
         return self._digests(CHANGED + page.url.encode())
 
     def _was_fetched(self, page: Page) -> bytes:
@@ -106,8 +89,6 @@ class States:
 
     def note(self, page: Page) -> None:
         """The page has this body, whose duplicates are known."""
-        if self._known is None:  # an archive has them in any order
-            return
         if page.duplicate:
             self._bodies.seen(self._was_copy(page))
         else:
@@ -119,8 +100,6 @@ class States:
             return True
         if page.change is Change.NEW:
             return bool(link.history) and (not is_ahead(link) or self._had(page))
-        if self._known is None:
-            return True
         return page.change is Change.CHANGED and self._bodies.holds(self._was_here(page))
 
 

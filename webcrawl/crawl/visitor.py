@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
 from webcrawl.base.page_values import UNKNOWN, By, Change, Judged
@@ -27,7 +27,6 @@ from webcrawl.urls.canonical import MAX_LENGTH, redirect_target
 
 if TYPE_CHECKING:
     from webcrawl.crawl.copies import ReadCopies
-    from webcrawl.crawl.page_states import States
     from webcrawl.crawl.sitemaps import Sitemaps
 
 FOR_GOOD = frozenset({301, 308})
@@ -37,6 +36,20 @@ PRICE = 40  # bytes of a price that are noted
 REDIRECTS = 300
 UNREACHABLE = 503  # what a robots.txt counts as that a wall answers for, or of which a part is missing
 MISSING = frozenset(("disconnect", "time"))  # of Exchange.truncated: another try may bring the rest
+
+
+class PageStates(Protocol):
+    """What one page becomes that comes many times."""
+
+    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Set `page.change`."""
+
+    def note(self, page: Page) -> None:
+        """The page has this body, whose duplicates are known."""
+
+    def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:
+        """Return whether a page is processed although its body is known."""
+        ...
 
 
 class Visitor:
@@ -52,7 +65,7 @@ class Visitor:
         owners: Owners,
         recogniser: Recogniser,
         missing: MissingPages,
-        states: States | None,
+        states: PageStates | None,
         sitemaps: Sitemaps | None,
         copies: ReadCopies | None,
     ) -> None:

@@ -598,6 +598,27 @@ class TestLosses:
 
         assert caplog.messages[-1] == f"{torn}: 3 places that cannot be read: damaged 2, unusable 1"
 
+    @pytest.mark.parametrize("garbage", [b"\0" * 3000, b"\xff\r\n\r\n" * 300, b"WARC/1.0 and so on\n"])
+    def test_garbage_between_records_costs_itself(self, reading, garbage):
+        """In an archive that is not packed the records before and behind a run of garbage are whole, and are read.
+
+        The record before it counted as longer than it says, and the one behind it was not found, for want of a line
+        end: of a small archive nothing was left.
+        """
+        pages = [response(f"{URL}{number}") for number in range(2)]
+        path = reading.write("x.warc", [pages[0], garbage, pages[1]], plain)
+
+        assert [link.url for link, _ in reading.answers(path)] == [f"{URL}0", f"{URL}1"]
+        assert reading.lost == ["lost/damaged"]
+
+    def test_a_head_that_runs_into_the_next_record(self, reading):
+        """A record whose head has lost its end is damaged; the one behind it is read as itself."""
+        torn = response(URL + "x").partition(b"\r\nContent-Length")[0]
+        path = reading.write("x.warc", [response(URL + "0"), torn, response(URL + "1")], plain)
+
+        assert [link.url for link, _ in reading.answers(path)] == [f"{URL}0", f"{URL}1"]
+        assert reading.lost == ["lost/damaged"]
+
     def test_a_file_that_is_none(self, reading, caplog):
         """A file without a record is lost as a whole, once and in one line, and the others are read."""
         bad, good = reading.folder / "bad.warc", reading.write("x.warc.gz", [response(URL)])

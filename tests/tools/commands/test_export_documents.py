@@ -1,11 +1,16 @@
 """`scrapy export documents`, where something is not in the file that it makes."""
 
+import os
 import shutil
+import subprocess
+import sys
 from argparse import Namespace
 
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.archive_files import gzipped, response
+from tests.support.places import ROOT
 from tests.support.tables import Job
 from tests.support.warc_crawl import NOW
 from webcrawl.crawl.checks import check
@@ -17,6 +22,8 @@ from webcrawl.store.outputs import STORED
 from webcrawl.tools.commands import export
 from webcrawl.urls.optout import OptOut
 
+# An editable install: the package is found, but not in a folder of the path
+INSTALLED = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import webcrawl.__main__ as it; del sys.path[0]; it.main()"
 URLS = [f"http://{'ab'[number % 2]}.test/{number}" for number in range(6)]
 
 
@@ -141,3 +148,33 @@ def test_a_crawl_that_has_made_none_beside_one_that_has(tmp_path, capsys):
     said = capsys.readouterr()
     left_out = f"{sources[1]}: has made no documents, as the others have: left out; export it by itself\n"
     assert (said.err, [line.split(": ")[1] for line in said.out.splitlines()]) == (left_out, ["0 documents"] * 2)
+
+
+class TestFolders:
+    """The command in a folder that has another `webcrawl` in it."""
+
+    def export(self, folder, *words):
+        """Runs it as an installed program does, of which the current folder knows nothing."""
+        (folder / "webcrawl").mkdir(exist_ok=True)  # as of a checkout, which has the package one folder deeper
+        (folder / "x.warc.gz").write_bytes(gzipped([response(URLS[0], b"<p>some words")]))
+        command = [sys.executable, "-P", "-c", INSTALLED, "export", "documents", "x.warc.gz", *words]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+    def test_above_a_checkout(self, tmp_path):
+        """The process that reads the archive is this program, whatever the current folder has of its name."""
+        done = self.export(tmp_path)
+
+        assert (done.returncode, done.stdout.splitlines()[-1][-24:]) == (0, "of the archive, 1 document"[-24:]), (
+            done.stderr
+        )
+
+    def test_a_process_that_does_not_start(self, tmp_path):
+        """The last line says that nothing was read, and does not promise that the same command would help."""
+        done = self.export(tmp_path, "-s", "DOWNLOAD_TRUNCATE=-3")
+
+        assert done.returncode == 1
+        assert done.stderr.splitlines() == [
+            "DOWNLOAD_TRUNCATE = '-3': must be a whole number from 1024 to 2147483647",
+            "x.warc.gz: `webcrawl process` ended with status 1 before it read anything; the lines above say why",
+        ]

@@ -255,6 +255,53 @@ class TestLosses:
         assert "revisit http://a.test/x: none of the files read so far can give its payload" in job.log
 
 
+class TestRecaptures:
+    """A page that an archive has more than once, and a robots.txt of which the archive says nothing else."""
+
+    def made(self, folder, *months):
+        """An archive per month, of any program: {path: body} of each."""
+        for number, month in enumerate(months, 1):
+            records = [
+                response(f"http://a.test/{path}", body, WARC_Date=f"2026-{number:02}-01T00:00:00Z")
+                for path, body in month.items()
+            ]
+            (folder / f"month-{number}.warc.gz").write_bytes(gzipped(records))
+        return sorted(folder.glob("month-*.warc.gz"))
+
+    def test_only_what_has_changed_comes_again(self, job, tmp_path):
+        """Each state of a page is processed once, however often it was captured; one that returns is a change.
+
+        Two response records of one URL with one body gave two documents, the second of them marked as changed.
+        """
+        first, second = {"a": b"<p>one", "b": b"<p>two"}, {"a": b"<p>one", "b": b"<p>three"}
+
+        assert job.run(*self.made(tmp_path, first, second, first, first), pipelines=("Changes",)) == 0
+        assert job.lines() == ["a new", "b changed", "b changed", "b new"]
+
+    def test_a_page_that_was_gone_has_changed(self, job, tmp_path):
+        """A page that comes back as it was is news, because its pages were told that it has gone."""
+        archive = self.made(tmp_path, {"a": b"<p>one"}, {}, {"a": b"<p>one"})
+        archive[1].write_bytes(gzipped([response("http://a.test/a", b"", status=404)]))
+
+        assert job.run(*archive, pipelines=("Changes",)) == 0
+        assert job.lines() == ["a changed", "a gone", "a new"]
+
+    def test_a_recapture_that_a_run_did_not_finish(self, job, tmp_path):
+        """A page is processed by the next run if this one did not get it back: it is not taken for a recapture."""
+        archive = self.made(tmp_path, {"a": b"<p>one"}, {"a": b"<p>one"})
+
+        assert job.run(*archive, pipelines=("CancelsAll", "Changes")) == 1
+        assert job.run(*archive, pipelines=("Changes",)) == 0
+        assert job.lines() == ["a new"]
+
+    def test_others_robots_txt_is_no_page(self, job, tmp_path):
+        """Programs that do not write how they came to a URL have robots.txt like any answer: it becomes no page."""
+        archive = self.made(tmp_path, {"a": b"<p>one", "robots.txt": b"User-agent: *\n", "b/robots.txt": b"a page"})
+
+        assert job.run(*archive, pipelines=("Changes",)) == 0
+        assert job.lines() == ["a new", "b/robots.txt new"]
+
+
 class TestArguments:
     @pytest.mark.parametrize(
         ("words", "line"),

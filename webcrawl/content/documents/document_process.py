@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
+from webcrawl.base.own_process import PYTHON
 from webcrawl.content.documents.document_worker import HARD
 from webcrawl.content.formats.reader_process import Died, ReaderProcess
 
-COMMAND = (sys.executable, "-P", "-m", "webcrawl.content.documents.document_worker")
+COMMAND = (*PYTHON, "-m", "webcrawl.content.documents.document_worker")
 BROKEN = {"flaw": "died"}  # of a page that takes too long, or brings the process down
 
 

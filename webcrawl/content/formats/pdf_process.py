@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
+from webcrawl.base.own_process import PYTHON
 from webcrawl.content.formats.pdf_worker import HARD, LINKS, TEXT
 from webcrawl.content.formats.reader_process import Died, ReaderProcess
 from webcrawl.content.html.found_links import Found
 
-COMMAND = (sys.executable, "-P", "-m", "webcrawl.content.formats.pdf_worker")
+COMMAND = (*PYTHON, "-m", "webcrawl.content.formats.pdf_worker")
 
 
 class PdfProcess(ReaderProcess):

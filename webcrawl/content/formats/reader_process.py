@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from webcrawl.base.own_process import environment
 from webcrawl.content.formats.reader_worker import READY, SIZE
 
 logger = logging.getLogger(__name__)
@@ -124,7 +123,7 @@ class ReaderProcess:
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                env=environment(),
                 start_new_session=True,  # Ctrl-C is the crawl's
             )
         ours.settimeout(self._wall)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from webcrawl.base.own_process import PYTHON
 from webcrawl.base.page_values import Scored
 from webcrawl.content.formats.reader_process import SHARED, Died, ReaderProcess
 
-COMMAND = (sys.executable, "-P", "-m", "webcrawl.content.scoring.score_worker")
+COMMAND = (*PYTHON, "-m", "webcrawl.content.scoring.score_worker")
 WALL, START = 20.0, 120.0  # seconds for a batch, and for a scorer to load what it needs
 DEATHS = 2  # of the process over one batch, after which the rest of it has no score
 DIED = Scored(None, flaw="the scorer's process died, or took too long")

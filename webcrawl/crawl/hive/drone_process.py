@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webcrawl.base.model import Status
+from webcrawl.base.own_process import environment
 from webcrawl.store.disk import appending, regular
 
 MOST = 1 << 20  # bytes of a drone's output that are looked at in one turn
@@ -56,7 +57,12 @@ class DroneProcess:
                 self._output = opened.enter_context(regular(log))
                 self._output.seek(output.tell())
                 self._process = subprocess.Popen(  # noqa: S603 - this very program
-                    command, stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                    env=environment(),
                 )
                 opened.pop_all()
         finally:

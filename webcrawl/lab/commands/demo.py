@@ -25,6 +25,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
+from webcrawl.base.own_process import PYTHON, environment
 from webcrawl.base.program import name_program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import say_all
@@ -150,10 +151,16 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
     seeds, errors = folder / "seeds.txt", folder / "errors"
     options = ["--hosts", hosts, "--pages", hosts * PAGES, "--seeds", seeds, "--kinds", ",".join(KINDS)]
     ports = ["--port", 0, "--dns-port", 0, "--tls-port", 0]
-    command = [sys.executable, "-m", "webcrawl.lab.simweb", "--until-eof", *map(str, options + ports)]
+    command = [*PYTHON, "-m", "webcrawl.lab.simweb", "--until-eof", *map(str, options + ports)]
     with errors.open("wb") as error:
         web = subprocess.Popen(  # noqa: S603 - this very program
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=error, text=True, start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=error,
+            text=True,
+            start_new_session=True,
+            env=environment(),
         )
     with web:
         try:

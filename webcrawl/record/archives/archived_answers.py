@@ -17,6 +17,7 @@ from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
 from webcrawl.net.http_message import Message
+from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
 from webcrawl.record.warc.unpacking import Place
@@ -110,6 +111,7 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
 SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.py
+ROBOTS, PREREQUISITE = "/robots.txt", "P"  # the last letter of its path says that it was fetched for others
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
 NOT_MODIFIED = "server-not-modified"  # a revisit whose answer had no body of its own: 304
@@ -184,7 +186,8 @@ class Answers:
         if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
             exchange.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
         via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
-        return Link(url, _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS], via, seed), exchange
+        hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
+        return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange
 
     def _http(self, first: Record, url: str, started: float, original: Exchange | None) -> Exchange:
         head, body = _heads(first.block)
@@ -252,6 +255,15 @@ def _again(original: Exchange | None, url: str, started: float) -> Exchange:
     if original is None:
         raise Unusable("no HTTP head")
     return replace(original, url=url, request=b"", started=started, timings=Timings(), archived=None)
+
+
+def _guessed_hops(url: str, seed: str) -> str:
+    """Return the path of a URL of which an archive has none, as of a seed.
+
+    Most programs do not say which robots.txt they have fetched for themselves. It is no page, except as a seed.
+    """
+    is_robots = url.endswith(ROBOTS) and url == robots_url(origin_of(url))
+    return PREREQUISITE if is_robots and url != seed else ""
 
 
 def _unchunked(value: bytes) -> bytes:

@@ -18,8 +18,11 @@ LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
 STARTS = 16  # bytes that tell a start
 ARC = re.compile(rb"filedesc://")  # the format before WARC
-NEXT = re.compile(rb"\n(WARC/\d+\.\d+[ \t]*\r?\n(?:WARC-|Content-))", re.IGNORECASE)  # one in the middle of something
+# A record in the middle of something. No line end comes before it where a run of garbage does.
+NEXT = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?:WARC-|Content-))", re.IGNORECASE)
 NEXT_SIZE = 40
+BETWEEN = re.compile(rb"\r\n\r\n")  # records, as the standard wants it
+BETWEEN_SIZE = 4
 END_OF_HEAD = re.compile(rb"\n\r?\n")
 FOLD = re.compile(rb"\r?\n[ \t]+")
 OPEN = ".open"  # at the end of the name of a file that is being written
@@ -143,15 +146,24 @@ class Records:
         self.place = unpacked.place
         if not unpacked.begins(START, STARTS):
             raise Torn("not a WARC record")
-        fields = _fields(unpacked.until(END_OF_HEAD, LONGEST))
+        fields = _fields(self._head())
         size = int(fields["content-length"])
         block = self._block(size)
+        # Of a file that is not packed, any part may be garbage. A record that ends as it should is whole all the same.
+        is_whole = not self._is_packed and unpacked.begins(BETWEEN, BETWEEN_SIZE)
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member checks its sum.
-        if not unpacked.ended() and not unpacked.begins(START, STARTS):
+        if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
             raise Torn("longer than its Content-Length")
         record = Record(fields.get("warc-type", "").lower(), fields, block, size, self.place)
         self.place = unpacked.place
         return record
+
+    def _head(self) -> bytes:
+        """The head of a record; Torn if garbage has its end, so that it seems to go on in the record that follows."""
+        head = self._unpacked.until(END_OF_HEAD, LONGEST)
+        if NEXT.search(head, 1):
+            raise Torn("no end of a record's head", within=True)
+        return head
 
     def _block(self, size: int) -> bytes:
         """The block, kept up to `most`. One gzip for all may have ended and begun anew anywhere: its rest follows."""
@@ -189,7 +201,7 @@ class Records:
         if isinstance(torn, Unpackable):
             return False
         try:
-            if torn.ends:  # its length may be wrong: look from its own beginning on
+            if torn.within:
                 unpacked.seek(begin)
                 unpacked.read(1)
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
@@ -236,7 +248,7 @@ def _fields(head: bytes) -> dict[str, str]:
     fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdecimal() and len(length) < 19):
-        raise Torn(f"Content-Length: {length[:40]!r}")
+        raise Torn(f"Content-Length: {length[:40]!r}", within=True)
     return fields
 
 

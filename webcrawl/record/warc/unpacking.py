@@ -33,11 +33,14 @@ ERRORS = (cast("type[Exception]", igzip_lib.IsalError), zstd.ZstdError, EOFError
 
 
 class Torn(Exception):  # noqa: N818 - reads as what it is
-    """The rest is damaged. `ends`: the file ends too early, so it may still be being written."""
+    """The rest is damaged. `ends`: the file ends too early, so it may still be being written.
 
-    def __init__(self, why: str, *, ends: bool = False) -> None:
+    `within`: where the record ends is not known, so the next one may begin within what was taken for this one.
+    """
+
+    def __init__(self, why: str, *, ends: bool = False, within: bool = False) -> None:
         super().__init__(why)
-        self.ends = ends
+        self.ends, self.within = ends, within or ends
 
 
 class Unpackable(Torn):
@@ -239,7 +242,7 @@ class Unpacked:
         found, seen = mark.search(self._data), 0
         while found is None:
             if len(self._data) > most:
-                raise Torn("no end of a record's head")
+                raise Torn("no end of a record's head", within=True)
             seen = max(0, len(self._data) - 4)
             if not self.more() and not self.cross():
                 raise Torn("the file ends within a record's head", ends=True)

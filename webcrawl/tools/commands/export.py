@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
+from webcrawl.base.own_process import PYTHON, environment
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import complain, say
@@ -113,8 +114,14 @@ class Documents(ToolCommand):
         _note(sources, scratch / SOURCES)
         self.exitcode = _processed(sources, scratch, self.settings)
         if stats_file.read(scratch).get("reason") != FINISHED:
-            if [path.name for path in scratch.iterdir()] == [SOURCES]:  # nothing was begun
+            was_begun = [path.name for path in scratch.iterdir()] != [SOURCES]
+            if not was_begun:
                 shutil.rmtree(scratch)
+            if not was_begun and self.exitcode > 0:  # refused: the same command would be refused again
+                raise ValueError(
+                    f"{', '.join(sources)}: `{program()} process` ended with status {self.exitcode} before it read "
+                    "anything; the lines above say why"
+                )
             raise ValueError(f"{', '.join(sources)}: not read to the end: run the same command to resume")
 
 
@@ -169,7 +176,7 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
 
     given = {**given_by_command(settings), "OUTPUTS": "documents", "JOBDIR": str(jobdir), "LOG_ENABLED": "True"}
     options = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
-    process = subprocess.Popen([sys.executable, "-m", "webcrawl", "process", *sources, *options])  # noqa: S603 - ours
+    process = subprocess.Popen([*PYTHON, "-m", "webcrawl", "process", *sources, *options], env=environment())  # noqa: S603 - ours
     try:
         status = process.wait()
     except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
+from webcrawl.base.own_process import environment
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
@@ -93,7 +94,7 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: C
     check_given_up(look, drone)
     _check_folder(target.name, look, drone, found)
     before = stats_file.read(found.jobdir)
-    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:  # noqa: S603 - this very program
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this very program
 
         def still() -> None:
             """One that was stopped ends with status 0, too; one whose store is away with 1, though nothing is left."""

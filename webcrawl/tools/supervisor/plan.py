@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,12 +18,13 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
+from webcrawl.base.own_process import PYTHON
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 
 ADDON = "webcrawl.WebcrawlAddon"
-DRONE = (sys.executable, "-m", "webcrawl.tools.supervisor.until_eof", "crawl")
+DRONE = (*PYTHON, "-m", "webcrawl.tools.supervisor.until_eof", "crawl")
 NOT_GIVEN = {  # by -s
     "HIVE_DRONES": "-n says how many drones there are",
     "HIVE_DRONE": "each drone gets its own number",

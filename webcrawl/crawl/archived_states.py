@@ -1,0 +1,88 @@
+"""Says what a page of an archive has become beside the capture of it that was read before.
+
+The digests of bodies that were seen are a set, from which nothing is removed. A page's states are counted in it: one
+digest says that the page has an n-th state, another one which that is. A recapture that is as the one before adds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from webcrawl.base.model import Exchange, Link
+from webcrawl.base.page_values import GONE, Change
+from webcrawl.content.page import Page
+from webcrawl.crawl.page_states import CHANGED
+from webcrawl.frontier.seen.content import ContentSeen
+
+READS = (b"GET ", b"HEAD ")
+NONE = -1  # in the place of the number of a state
+ABSENT = b""  # in the place of a body's digest: the page is gone
+
+
+class ArchivedStates:
+    """One per visitor that reads archives."""
+
+    def __init__(
+        self, bodies: ContentSeen, digests: Callable[[bytes], bytes], comes_again: Callable[[str], bool]
+    ) -> None:
+        """`comes_again`: whether a former run did not finish the page with this URL."""
+        self._bodies, self._digests, self._comes_again = bodies, digests, comes_again
+
+    def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
+        """Set `page.change`: new, unchanged, changed or gone, beside the capture of this URL that was read before."""
+        if exchange.request and not exchange.request.startswith(READS):
+            return
+        if 200 <= exchange.status < 300:
+            page.digest = page.digest or self._digests(exchange.body)
+            page.change = self._heard(page, link, page.digest)
+        elif exchange.status in GONE and self._last(page) != NONE:
+            page.change = self._heard(page, link, ABSENT)
+
+    def _heard(self, page: Page, link: Link, state: bytes) -> Change:
+        """Note the state that the page has now; return what that is beside its last one."""
+        last = self._last(page)
+        if last != NONE and self._bodies.holds(self._is_in(page, last, state)):
+            if state == ABSENT:
+                return Change.GONE
+            if not self._comes_again(link.url):
+                return Change.UNCHANGED
+            last -= 1  # it is this very capture that is known
+        else:
+            self._bodies.seen(self._has(page, last + 1))
+            self._bodies.seen(self._is_in(page, last + 1, state))
+        if state == ABSENT:
+            return Change.GONE
+        return Change.NEW if last == NONE else Change.CHANGED
+
+    def _last(self, page: Page) -> int:
+        """Return the number of the state in which the page was read last, or NONE.
+
+        Looks twice as far until there is no such state, and then between: of a thousand states for twenty.
+        """
+        if not self._bodies.holds(self._has(page, 0)):
+            return NONE
+        known, unknown = 0, 1
+        while self._bodies.holds(self._has(page, unknown)):
+            known, unknown = unknown, 2 * unknown
+        while unknown - known > 1:
+            middle = (known + unknown) // 2
+            if self._bodies.holds(self._has(page, middle)):
+                known = middle
+            else:
+                unknown = middle
+        return known
+
+    def _has(self, page: Page, number: int) -> bytes:
+        """By which it is known that a page has a state of this number."""
+        return self._digests(CHANGED + page.url.encode() + (b" %d" % number if number else b""))
+
+    def _is_in(self, page: Page, number: int, state: bytes) -> bytes:
+        """By which it is known which state that is."""
+        return self._digests(b"%s%d %s %s" % (CHANGED, number, page.url.encode(), state))
+
+    def note(self, page: Page) -> None:
+        """Do nothing: an archive has the pages of one body in any order."""
+
+    def returns(self, page: Page, link: Link, exchange: Exchange) -> bool:  # noqa: ARG002 - as of pages fetched again
+        """Return whether a page whose body is known is processed all the same: it has become what it is."""
+        return page.change is not Change.NEW
