@@ -175,6 +175,9 @@ def _known(figures: Mapping[str, Any]) -> Iterator[str]:
     if same or known:
         again, megabytes = f"{count(known, 'answer')} sent again the same", f"{figures['since/bytes'] / 1e6:.1f} MB"
         yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {megabytes} not stored"
+    changed, gone = figures.get("since/changed", 0), figures.get("since/gone", 0)
+    if changed or gone:
+        yield f"{count(changed, 'page')} changed since the earlier crawl, {gone} gone (404, 410 or moved for good)"
     if unasked := figures.get("since/unasked", 0):
         yield f"{count(unasked, 'answer')} stored whole: the CDX server of -a since did not answer, as the log says"
 

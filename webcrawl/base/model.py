@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import Change, Scored
 from webcrawl.base.url_text import address_text
 
 
@@ -396,6 +396,7 @@ class Exchange:
     rendered: bool = False  # the body is the document that a browser made of the payload
     refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
+    since: Change | None = None  # what the page has become since an earlier crawl; None: that had no such page
     said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: Scored | None = field(default=None, repr=False, compare=False)  # what a SCORER says of it
     withheld: Withheld | None = None  # there was a body, and it is not kept

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 GONE = frozenset({404, 410})
+MOVED = frozenset({301, 308})  # for good
 
 
 class Change(StrEnum):

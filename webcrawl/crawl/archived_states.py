@@ -23,10 +23,19 @@ class ArchivedStates:
     """One per visitor that reads archives."""
 
     def __init__(
-        self, bodies: ContentSeen, digests: Callable[[bytes], bytes], comes_again: Callable[[str], bool]
+        self,
+        bodies: ContentSeen,
+        digests: Callable[[bytes], bytes],
+        comes_again: Callable[[str], bool],
+        *,
+        skips_seen: bool,
     ) -> None:
-        """`comes_again`: whether a former run did not finish the page with this URL."""
+        """`comes_again`: whether a former run did not finish the page with this URL.
+
+        Unless known bodies are skipped, a capture that is as the one before counts as new, and is processed once more.
+        """
         self._bodies, self._digests, self._comes_again = bodies, digests, comes_again
+        self._same = Change.UNCHANGED if skips_seen else Change.NEW
 
     def judge(self, page: Page, link: Link, exchange: Exchange) -> None:
         """Set `page.change`: new, unchanged, changed or gone, beside the capture of this URL that was read before."""
@@ -45,7 +54,7 @@ class ArchivedStates:
             if state == ABSENT:
                 return Change.GONE
             if not self._comes_again(link.url):
-                return Change.UNCHANGED
+                return self._same
             last -= 1  # it is this very capture that is known
         else:
             self._bodies.seen(self._has(page, last + 1))

@@ -201,6 +201,8 @@ class Crawl:
             counters["bytes"] += exchange.received
             if exchange.refers is not None:
                 count_known(counters, exchange)
+            if exchange.since is not None:
+                counters[f"since/{exchange.since}"] += 1
 
     def _ended(self, outcome: Outcome) -> float:
         return self.parts.clock.at(outcome.ended) if outcome.ended else 0.0

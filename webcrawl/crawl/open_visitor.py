@@ -53,7 +53,8 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
     missing = MissingPages(parts.frontier, parts.counters, values["RANDOM_SEED"])
     if values["SOFT404_PROBE"]:
         parts.frontier.notes.when_grown(values["SOFT404_PROBE"], missing.ask)
-    known, states = recogniser(*marks(values)), _states(parts, digests, rereads=rereads)
+    known = recogniser(*marks(values))
+    states = _states(parts, digests, rereads=rereads, skips_seen=rules.skip_seen)
     return Visitor(parts, digests, reading, links, rules, owners, known, missing, states, sitemaps, copies)
 
 
@@ -117,11 +118,11 @@ def _join_requisites(parts: Parts, rules: LinkRules, links: PageLinks, reading: 
     parts.moments.join(Requisites(parts.discovery, rules, links, reading.read))
 
 
-def _states(parts: Parts, digests: Digests, *, rereads: bool) -> PageStates | None:
+def _states(parts: Parts, digests: Digests, *, rereads: bool, skips_seen: bool) -> PageStates | None:
     if rereads:
         from webcrawl.crawl.archived_states import ArchivedStates  # noqa: PLC0415 - of other crawls no page comes again
 
-        return ArchivedStates(parts.content, digests, parts.halfway.comes_again)
+        return ArchivedStates(parts.content, digests, parts.halfway.comes_again, skips_seen=skips_seen)
     if parts.revisiting is None:
         return None
     from webcrawl.crawl.page_states import States  # noqa: PLC0415 - likewise

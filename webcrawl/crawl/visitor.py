@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
-from webcrawl.base.page_values import UNKNOWN, By, Change, Judged
+from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, Judged
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from webcrawl.crawl.copies import ReadCopies
     from webcrawl.crawl.sitemaps import Sitemaps
 
-FOR_GOOD = frozenset({301, 308})
 WITHHELD = b"withheld"  # before what is kept of a body that is not
 PAYMENT_REQUIRED = 402
 PRICE = 40  # bytes of a price that are noted
@@ -164,6 +163,8 @@ class Visitor:
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         if self._states is not None and not page.is_none:
             self._states.judge(page, link, exchange)
+        if exchange.since is not None and not page.is_none:
+            _note_since(page, exchange.since)
         if location:
             if link.history and self._moves(link, exchange, location):
                 page.change = Change.GONE
@@ -180,7 +181,7 @@ class Visitor:
         known = self._parts.revisiting
         if known is None:
             return False
-        if exchange.status not in FOR_GOOD or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
+        if exchange.status not in MOVED or location == link.url or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
         if history is None or not self._parts.discovery.moved(link, location, history):
@@ -282,6 +283,15 @@ class Visitor:
         named = self._parts.robots_answers.answered(link, status, body, location or None, self._parts.clock(), chain)
         if named and self._sitemaps is not None:
             self._sitemaps.named(link, robots_url(link.history), named)
+
+
+def _note_since(page: Page, since: Change) -> None:
+    """Note that a page which this crawl fetches for the first time is not what an earlier crawl has, or is gone.
+
+    An unchanged one counts as new: the outputs of this crawl have all its pages.
+    """
+    if page.change is Change.NEW and since is not Change.UNCHANGED:
+        page.change = since
 
 
 def _kept(page: Page, found: Judged) -> tuple[int, int]:

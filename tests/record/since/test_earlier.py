@@ -135,7 +135,7 @@ def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
     path.write_bytes(data)
 
     assert place.conditions
-    assert found.of_url(URL) is None
+    assert found.of_url(URL).referred is None
     assert found.of_digest(page(bytes(range(256)) * 20).digest) is None
 
 
@@ -146,7 +146,7 @@ def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left,
     for path in files(tmp_path / "job0"):
         path.write_bytes(left)
 
-    assert found.of_url(URL) is None
+    assert found.of_url(URL).referred is None
     assert (": no such record at byte " in caplog.text) == bool(left)
     assert found.of_digest(page().digest) is None
 
@@ -207,8 +207,19 @@ def test_without_the_first_crawl_such_a_page_is_as_new(earlier):
     """Nobody holds its payload, so nothing can refer to it."""
     found = earlier([not_modified(Referred("", URL, "2023-11-14T22:13:20Z", page().digest))])
 
-    assert found.of_url(URL) is None
+    assert found.of_url(URL).referred is None
     assert found.of_digest(page().digest) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"), [(200, "changed"), (404, "gone"), (410, "gone"), (503, None), (403, None)]
+)
+def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status, expected):
+    """It counts as changed, because whether it is the same is not known; or as gone, if that is what its host says."""
+    answer = replace(page(), status=status)
+
+    assert Known(None).answered(answer).since == expected
+    assert answer.refers is None
 
 
 def test_a_page_with_another_ones_payload_has_its_own_head(earlier):

@@ -87,9 +87,9 @@ def dropped(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page 
 
     Another URL had its body before, or it may not be kept now.
     """
-    if exchange is None or exchange.revisit is None:
+    if exchange is None:
         return None
-    withheld, change = exchange.withheld is not None, exchange.revisit.change
+    withheld, change = exchange.withheld is not None, _change_of(exchange)
     if not withheld and not (exchange.duplicate and skips_seen):
         return None
     if change is not Change.CHANGED and not (withheld and change is Change.UNCHANGED):
@@ -97,6 +97,12 @@ def dropped(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page 
     page = Page.of(link, exchange)
     page.change = Change.CHANGED
     return page
+
+
+def _change_of(exchange: Exchange) -> Change | None:
+    """Return what the page has become since its last fetch, by this crawl or an earlier one."""
+    judged = exchange.revisit
+    return judged.change if judged is not None and judged.change is not Change.NEW else exchange.since
 
 
 def has_news(page: Page) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from webcrawl.base.digest import algorithm, label, normal, sha1
 from webcrawl.base.model import Exchange, Referred, header
+from webcrawl.base.page_values import GONE, MOVED, Change
 from webcrawl.base.url_text import visible
 from webcrawl.net.http_freshness import Validators, validators
 from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
@@ -35,9 +36,12 @@ GET = b"GET"
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class Known:
-    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be made a page of."""
+    """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be made a page of.
 
-    referred: Referred
+    `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing may refer to it.
+    """
+
+    referred: Referred | None
     page: Exchange | None = None
     validators: Validators = NONE
     body: str = ""  # the digest of the decoded body, if the payload is coded: what the coder does may vary
@@ -51,10 +55,21 @@ class Known:
     def answered(self, answer: Exchange) -> Exchange:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
-            return replace(unmodified(self.page, answer), refers=self.referred, unmodified=True)
-        if is_payload(answer):
+            page = unmodified(self.page, answer)
+            return replace(page, refers=self.referred, unmodified=True, since=Change.UNCHANGED)
+        if is_payload(answer) and self.referred is not None:
             answer.refers = next((self.referred.where(identical=same) for same in self._same(answer)), None)
+        answer.since = self._change(answer)
         return answer
+
+    def _change(self, answer: Exchange) -> Change | None:
+        """Return what has become of the page; None if the answer does not say, such as an error of its server."""
+        if answer.status in GONE or (answer.status in MOVED and answer.location):
+            return Change.GONE
+        if not 200 <= answer.status < 300:
+            return None
+        is_same = answer.refers is not None or (self.page is not None and self.page.body == answer.body)
+        return Change.UNCHANGED if is_same or any(self._same(answer)) else Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:
         """True if the payload is the same, False if only the coding differs; nothing if the body differs.
@@ -62,6 +77,8 @@ class Known:
         Without a known digest of the body, its own may be that of the payload. An answer with another coding, or none,
         is not the same as one that is coded: its head would go with a payload that nobody could read by it.
         """
+        if self.referred is None:
+            return
         known = normal(self.referred.digest)
         for digest, is_whole in digests_of(answer, {algorithm(known)}):
             if digest == known and (is_whole or not self.body):
@@ -95,14 +112,14 @@ class Earlier:
         try:
             return self._known(*found, holder)
         except Damaged:
-            return None
+            return Known(None)
 
     def _known(self, line: Line, path: Path, holder: tuple[Line, Path] | None) -> Known | None:
         if not line.is_revisit:
             return self._whole(line, path) if line.status == 200 else None
-        if line.status not in (200, NOT_MODIFIED) or holder is None:
+        if line.status not in (200, NOT_MODIFIED):
             return None
-        return self._repeated(line, path, *holder)
+        return self._repeated(line, path, *holder) if holder is not None else Known(None)
 
     def of_answer(self, answer: Exchange) -> Referred | None:
         """A capture with the payload of this answer, of any URL; or with its decoded body as a payload."""
@@ -273,7 +290,7 @@ def _is_payload(page: Exchange, digest: str) -> bool:
 
 def _give(known: Known, page: Exchange | None) -> None:
     """The page, if it is there and has validators."""
-    if page is not None:
+    if page is not None and known.referred is not None:
         digest = normal(known.referred.digest)
         if page.body is not page.payload or (digest and not _is_payload(page, digest)):
             known.body, known.coding = label(sha1(page.body)), _coding(page)
