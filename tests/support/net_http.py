@@ -156,7 +156,7 @@ def bounds(options: dict[str, Any]) -> Bounds:
 @asynccontextmanager
 async def client(names: Names | None = None, guard: Gate | None = None, connect_timeout: float = 5.0, **options: Any):
     """A client with short deadlines that is closed at the end."""
-    shared = {name: options.pop(name) for name in ("shortage", "bind") if name in options}
+    shared = {name: options.pop(name) for name in ("shortage", "bind", "room") if name in options}
     access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
     http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:

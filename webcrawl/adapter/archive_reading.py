@@ -32,16 +32,17 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import Trip, give_trip, trip_of
-from webcrawl.adapter.user_settings import unknown
+from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.net.bandwidth import Bandwidth
+from webcrawl.net.long_bodies import ROOM
 from webcrawl.record.archives.archives import LOST, Answer, Archives
 from webcrawl.record.archives.originals import NAME, Originals
 from webcrawl.record.warc.unpacking import Place
@@ -93,6 +94,8 @@ class RereadingScheduler(FrontierScheduler):
         self._barrier = downloader.barrier
         self.moments.stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
+        if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
+            values |= whole_bodies(values)  # whatever the crawl has kept
         self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._booking = PageEnd(
@@ -218,7 +221,9 @@ class RereadingDownloader(FrontierDownloader):
 
     def needs_backout(self) -> bool:
         """All pages that are not finished count: a checkpoint waits for them, and they are in memory."""
-        return len(self.barrier.inside) >= self.total_concurrency
+        inside = self.barrier.inside
+        bodies = (len(trip.exchange.body) for trip in inside if trip.exchange is not None)
+        return len(inside) >= self.total_concurrency or sum(bodies) >= ROOM
 
     def close(self) -> None:
         """There is nothing to close."""

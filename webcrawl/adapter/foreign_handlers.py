@@ -31,6 +31,7 @@ from webcrawl.base.model import Exchange
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.html.encoding_sniffing import encoding_of
 from webcrawl.content.html.encodings import UTF_8
+from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.net.errors import FetchError
 from webcrawl.net.parsed_answer import SLACK, ParsedAnswer
 from webcrawl.net.protocols import Clock
@@ -92,8 +93,7 @@ class ForeignHandler:
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
-            truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
-            self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
+            self._count(flaws_of(exchange))
         return _decoded(response, exchange)
 
     async def close(self) -> None:

@@ -25,6 +25,7 @@ from webcrawl.adapter.trip import Trip, trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Timings, is_sitemap
+from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.net.errors import BadOption, CutLate, CutShort, FetchError
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, ProtocolModule, Source
@@ -153,7 +154,7 @@ class HttpHandler(BaseDownloadHandler):
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
-            self._count_flaws(exchange)
+            self._count(flaws_of(exchange))
         if self.render is not None:
             await self.render(request, trip, exchange)
         if self._needs_body_only and trip is not None and not trip.inline:  # its page is made of the exchange
@@ -193,10 +194,6 @@ class HttpHandler(BaseDownloadHandler):
         ours, known = LOST[exchange.truncated]
         self._count([f"outcome/{ours.name}"])
         raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
-
-    def _count_flaws(self, exchange: Exchange) -> None:
-        truncated = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
-        self._count([*truncated, *(f"flaw/{flaw}" for flaw in exchange.flaws)])
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""

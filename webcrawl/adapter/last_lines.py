@@ -10,9 +10,10 @@ from typing import Any
 
 from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.base.model import FAILURES, Status
-from webcrawl.base.readable import count, pace
+from webcrawl.base.readable import by_type, count, pace
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.copies import LEFT_OUT
+from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
@@ -126,7 +127,9 @@ def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
     if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
         yield f"{count(pages, 'page')} cut short: the body ended early, or time was up, at every attempt"
     if answers := figures.get("truncated/length", 0):
-        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl"
+        kinds = {name.removeprefix(CUT): number for name, number in figures.items() if name.startswith(CUT)}
+        types = f" ({by_type(kinds)})" if kinds else ""
+        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE{types}: what is behind that is not in the crawl"
     if urls := figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0):
         yield f"{count(urls, 'URL')} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs"
     if links := figures.get("links/cut", 0):

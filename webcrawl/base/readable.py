@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 UNITS = ("", "k", "M", "G", "T")
@@ -30,6 +30,17 @@ def _rounded(number: float) -> str:
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     """A number and its noun: `1 page`, `2 pages`."""
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
+
+
+TYPES_SHOWN = 6
+
+
+def by_type(counts: Mapping[str, int]) -> str:
+    """Return how many of each media type there are, the most frequent first: `9 application/pdf, 2 video/mp4`."""
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(number for _, number in most[TYPES_SHOWN:])
+    others = [f"{rest} of other types"] if rest else []
+    return ", ".join([*(f"{number} {readable(kind)}" for kind, number in most[:TYPES_SHOWN]), *others])
 
 
 def pace(number: int, seconds: float) -> str:

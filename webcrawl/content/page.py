@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -79,9 +80,11 @@ def _visible(page: Page) -> str:
     ahead: Found | None = page.exchange.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
-    shown = shown_text.visible(page.body, page.header("content-type"), page.find_encoding())
+    shown = shown_text.visible(page.legible, page.header("content-type"), page.find_encoding())
     if shown is None:
-        return page.text if page.content_type.startswith("text/") else ""
+        if not page.content_type.startswith("text/"):
+            return ""
+        return page.text if page.legible is page.body else decode(page.legible, page.find_encoding())
     return shown
 
 
@@ -92,7 +95,7 @@ def _all_found(page: Page) -> Found:
     url = page.exchange.url if page.exchange is not None else page.url  # a browser may have followed a redirect
     kind = page.header("content-type")
     encoding = page.find_encoding() if markup(kind, page.body) else page.encoding  # no guess at an image's
-    return document_reader.all_links(page.body, kind, url, encoding, page.headers, page.robots_word.agent)
+    return document_reader.all_links(page.legible, kind, url, encoding, page.headers, page.robots_word.agent)
 
 
 def _columns(page: Page) -> LinkColumns:
@@ -116,7 +119,7 @@ def _links(page: Page) -> list[PageLink]:
 
 
 def _about(page: Page) -> About:
-    return shown_text.about(page.body, page.header("content-type"), page.find_encoding())
+    return shown_text.about(page.legible, page.header("content-type"), page.find_encoding())
 
 
 def _fingerprint(page: Page) -> int | None:
@@ -128,7 +131,7 @@ def _preferences(page: Page) -> Preferences:
     found = page.found or (page.looked_up or {}).get("all_found")
     if found is None and page.body and markup(page.header("content-type"), page.body):
         url, agent = page.exchange.url if page.exchange is not None else page.url, page.robots_word.agent
-        found = document_reader.head(page.body, page.header("content-type"), url, page.find_encoding(), agent)
+        found = document_reader.head(page.legible, page.header("content-type"), url, page.find_encoding(), agent)
     return page.said(found)
 
 
@@ -178,7 +181,7 @@ class Page(_Answer):
 
     __slots__ = (
         *("earlier", "exchange", "flags", "followed", "found", "is_none", "link", "looked_up", "recognised"),
-        "robots_word",
+        *("read_most", "robots_word"),
     )
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
@@ -208,6 +211,7 @@ class Page(_Answer):
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
         self.recognised = ""  # what the answer is where it is not the page (docs/recognise.md)
         self.is_none = False  # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
+        self.read_most = sys.maxsize  # bytes of a document that are read
         self.robots_word: RobotsWord = NO_WORD  # what robots.txt said of its use when it was fetched
         self.earlier = (0, 0)  # what the answer said of which this one, a 304, says that it still holds
         self.flags: Sequence[bool] | None = None  # of each link in `found`, whether it was, if that is known anyway
@@ -233,6 +237,11 @@ class Page(_Answer):
         mime = parse(exchange.content_type)
         page.content_type = mime.essence if mime else ""
         return page
+
+    @property
+    def legible(self) -> bytes:
+        """The part of the body that is read for links and text, if it is a document."""
+        return self.body if len(self.body) <= self.read_most else self.body[: self.read_most]
 
     def header(self, name: str) -> str:
         """The first header of this name, or the empty string."""
@@ -282,7 +291,7 @@ class Page(_Answer):
         """Finds `visible_text`, `language`, `headings` and their like in one reading, unless some are known."""
         known = self.looked_up or {}
         if "about" not in known and "visible_text" not in known:
-            found = shown_text.shown(self.body, self.header("content-type"), self.find_encoding())
+            found = shown_text.shown(self.legible, self.header("content-type"), self.find_encoding())
             if found is not None:
                 self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import By, Change
+from webcrawl.content.formats.payload_type import UNNAMED, identified_type
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 
@@ -54,6 +55,19 @@ def count_known(counters: Counter[str], exchange: Exchange) -> None:
     """Counts one such answer; its payload is not stored again."""
     counters["since/unmodified" if exchange.unmodified else "since/identical"] += 1
     counters["since/bytes"] += len(exchange.payload)
+
+
+CUT = "cut/"  # before a media type, in a counter
+
+
+def flaws_of(exchange: Exchange) -> list[str]:
+    """Return the counters of what is wrong with an answer. There are as many types as `identified_type` knows."""
+    counters = [f"flaw/{flaw}" for flaw in exchange.flaws]
+    if exchange.truncated:
+        counters.append(f"truncated/{exchange.truncated}")
+    if exchange.truncated == "length":
+        counters.append(f"{CUT}{identified_type(exchange.content_type, exchange.body) or UNNAMED}")
+    return counters
 
 
 def note_of(exchange: Exchange) -> str:

@@ -43,7 +43,9 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
     if values["SITEMAPS"] is not False and not rereads:
         of_sitemaps = _readers(wanted | {"sitemap"}, values, agent)
         sitemaps = _join_sitemaps(values, parts, rules, links)
-    reading = PageReading(readers, of_sitemaps, parts.counters, parts.moments, parts.clock)
+    reading = PageReading(
+        readers, of_sitemaps, parts.counters, parts.moments, parts.clock, most=values["READ_TRUNCATE"]
+    )
     copies = None
     if rules.skip_seen:
         copies = _join_copies(values, parts, reading, digests, lambda url: domain(host_of(url)))

@@ -66,26 +66,32 @@ class PageReading:
         counters: Counter[str],
         moments: Moments,
         clock: CrawlClock,
+        *,
+        most: int,
     ) -> None:
+        """`most`: bytes of a document that are read; a sitemap and a PDF are read whole."""
+        self.most = most
         self._reader, self._ahead = readers
         self._of_sitemaps, self._counters, self._moments, self._clock = of_sitemaps, counters, moments, clock
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
         """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:
-            reader = self._of_sitemaps[1] if is_sitemap(link.path) else self._ahead
-            exchange.found = reader.links(exchange.body, exchange.content_type, link.url, headers=exchange.headers)
+            sitemap = is_sitemap(link.path)
+            reader = self._of_sitemaps[1] if sitemap else self._ahead
+            body = exchange.body if sitemap else exchange.body[: self.most]
+            exchange.found = reader.links(body, exchange.content_type, link.url, headers=exchange.headers)
 
     def read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
         if links is not None:
-            found = links(exchange.body, exchange.content_type, page.url)
+            found = links(exchange.body[: self.most], exchange.content_type, page.url)
         else:  # a browser may have followed a redirect
             link = page.link
-            reader = self._of_sitemaps[0] if link is not None and is_sitemap(link.path) else self._reader
-            found = exchange.found or reader.links(
-                exchange.body, exchange.content_type, exchange.url, headers=exchange.headers
-            )
+            sitemap = link is not None and is_sitemap(link.path)
+            reader = self._of_sitemaps[0] if sitemap else self._reader
+            body = exchange.body if sitemap else exchange.body[: self.most]
+            found = exchange.found or reader.links(body, exchange.content_type, exchange.url, headers=exchange.headers)
             if not NAMES.isdisjoint(exchange.names):
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:

@@ -75,7 +75,7 @@ class Visitor:
         self._owners = owners
         self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
         self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
-        self._known = parts.moments.known
+        self._known, self._read_most = parts.moments.known, reading.most
         self._redirects, self._cookies = rules.redirects, rules.cookies
         self._copies = copies
         self._recogniser, self._missing = recogniser, missing
@@ -83,6 +83,7 @@ class Visitor:
     def visit(self, link: Link, exchange: Exchange) -> Page:
         """The page of this answer; `follow` submits its links."""
         page = Page.of(link, exchange)
+        page.read_most = self._read_most
         location = redirect_target(exchange)
         if link.is_prerequisite:
             self._robots(page, link, exchange, location if len(location) <= MAX_LENGTH else "")
@@ -107,7 +108,7 @@ class Visitor:
         """What the answer is where it is not the page, noted and counted once."""
         kind = exchange.recognised
         if kind is None:
-            answer = exchange.status, exchange.headers, exchange.body
+            answer = exchange.status, exchange.headers, exchange.body[: self._read_most]
             kind = self._recogniser.recognise(*answer, names=exchange.names, kind=exchange.content_type)
             if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
                 kind = PAGE
@@ -156,6 +157,7 @@ class Visitor:
     def unread(self, link: Link, exchange: Exchange) -> Page:
         """The page of an answer that somebody else processes: nothing follows from it."""
         page = Page.of(link, exchange)
+        page.read_most = self._read_most
         if not link.is_prerequisite:
             page.robots_word = self._owners.word(link.url)
         return page

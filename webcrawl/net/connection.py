@@ -137,6 +137,11 @@ class Connection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing() and self._answer is answer:
             self._transport.resume_reading()
 
+    def finish(self, answer: Answer, message: Message) -> None:
+        """End this answer, if it is still waited for, with what came before it was read on."""
+        if self._answer is answer:
+            self._finish(message)
+
     def abort(self) -> None:
         """Close the connection at once and drop pending data."""
         self.open = False

@@ -15,6 +15,7 @@ from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import FtpRefused, FtpSession, Reply, http_date
 from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.http_request import Headers
+from webcrawl.net.long_bodies import Claim, claim_of
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
@@ -82,6 +83,7 @@ class _Visit:
     ip: str = ""
     payload: bytes = b""
     truncated: str = ""
+    claim: Claim | None = None  # on room for a large file
 
     def say(self, name: bytes, value: str) -> None:
         self.headers.append((name, value.encode("latin-1", "replace")))
@@ -96,6 +98,7 @@ class FtpClient:
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
         self._bounds = bounds
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
+        self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
     def use(self, bounds: Bounds) -> None:
@@ -189,9 +192,16 @@ class FtpClient:
         if data is None:
             session.quit()
             return
-        visit.payload, visit.truncated = await read_body(
-            data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds, bandwidth=self._bandwidth
-        )
+        claim = visit.claim = claim_of(self._room, visit.bounds.truncate)
+        try:
+            visit.payload, visit.truncated = await read_body(
+                data, visit.bounds.truncate, visit.deadline, bounds=visit.bounds, bandwidth=self._bandwidth, claim=claim
+            )
+        finally:
+            if claim is not None:
+                claim.loaded()
+                visit.deadline += claim.held
+                visit.begun += claim.held
         visit.bounds.check(visit.truncated)
         if not visit.truncated:
             reply = await _last_word(session, visit.deadline)
@@ -217,6 +227,7 @@ class FtpClient:
             started=visit.started,
             timings=visit.timings,
             truncated=visit.truncated,
+            claim=visit.claim,
         )
 
 

@@ -13,6 +13,7 @@ from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, EmptyAnswer, 
 from webcrawl.net.gopher_menu import MENU, NO_LINKS, is_refusal
 from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
 from webcrawl.net.http_request import Headers
+from webcrawl.net.long_bodies import claim_of
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
 from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
@@ -73,6 +74,7 @@ class GopherClient:
     def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
         self._bounds, self._patience = bounds, patience
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
+        self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
     def use(self, bounds: Bounds) -> None:
@@ -108,6 +110,7 @@ class GopherClient:
         asked = loop.time()
         if watch is not None:
             watch.source = stream
+        claim = claim_of(self._room, bounds.truncate)
         try:
             stream.write(target.line)
             complete = ends if target.kind in _LINES else None
@@ -119,15 +122,20 @@ class GopherClient:
                 patience=self._patience,
                 bounds=bounds,
                 bandwidth=self._bandwidth,
+                claim=claim,
             )
         finally:
             stream.abort()
+            if claim is not None:
+                claim.loaded()
         if not payload and truncated:
             raise TimedOut("no byte of answer") if truncated == "time" else EmptyAnswer("no byte of answer")
         bounds.check(truncated)
         timings.first_byte = max(stream.first_byte - asked, 0.0)
-        timings.total = self._clock() - begun
-        return _exchange(url, target, payload, truncated, stream.ip, started, timings)
+        timings.total = self._clock() - begun - (claim.held if claim is not None else 0.0)
+        exchange = _exchange(url, target, payload, truncated, stream.ip, started, timings)
+        exchange.claim = claim
+        return exchange
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""

@@ -14,23 +14,29 @@ from webcrawl.net.connection import Connection, Deadlines
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.connection_pool import ConnectionPool, Key
 from webcrawl.net.connection_proxied import ProxiedOpener
-from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
+from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed, Untried
 from webcrawl.net.http2_offers import H2, SAFE, Http2Offers
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_head import Head
 from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
-from webcrawl.net.long_bodies import MOST, Claim, Room
+from webcrawl.net.long_bodies import BASE, MOST, Claim
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
-from webcrawl.net.proxy import Proxy, whole_url, with_credentials
+from webcrawl.net.proxy import whole_url, with_credentials
 from webcrawl.net.shortage import until
 from webcrawl.net.tls import tls_context
 
+BORNE = 5.0  # seconds for which every server bears that nobody reads; usual limits are 30 to 300
+LATER = 30.0  # seconds until one that did not bear it is asked again
+
 
 class MeteredAnswer(Answer):
-    """Made instead of a plain one while there is a limit. `held`: seconds for which it was not read."""
+    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
 
-    __slots__ = ("_bandwidth", "_clock", "_connection", "_held", "_since")
+    `held`: seconds for which it was not read.
+    """
+
+    __slots__ = ("_bandwidth", "_clock", "_connection", "_had_waited", "_held", "_since")
 
     def __init__(
         self,
@@ -46,19 +52,44 @@ class MeteredAnswer(Answer):
         self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
         self._held = 0.0
         self._since: float | None = None
+        self._had_waited = False  # for room
 
     def feed(self, data: bytes) -> Message | None:
         short = self._bandwidth.received(len(data))
         message = super().feed(data)
         if message is not None:
             self._ends()
+        elif self._since is None and self.waits:
+            self._wait_for_room()
         elif short and self._since is None and self.received > FREE:
             self._bandwidth.wait(self)
         return message
 
     def lost(self, *, reset: bool) -> Message:
+        """Raise Untried if the server has probably not waited as long as this answer had to: it is asked again."""
         self._ends()
-        return super().lost(reset=reset)
+        message = super().lost(reset=reset)
+        if message.truncated and self._had_waited and self._held >= BORNE:
+            raise Untried("its server ended the connection while there was no room for its body", wait=LATER)
+        return message
+
+    def _wait_for_room(self) -> None:
+        if self._claim is not None:
+            self._had_waited = True
+            self.hold()
+            self._claim.wait(self._look_for_room)
+
+    def _look_for_room(self) -> None:
+        """There may be room: take it, and read on, or wait again."""
+        message = self._message
+        if message is None or self._since is None:  # it has ended meanwhile
+            return
+        is_finished = message.go_on()
+        self._read_on()
+        if is_finished:
+            self._connection.finish(self, message)
+        elif message.waits:
+            self._wait_for_room()
 
     @property
     def held(self) -> float:
@@ -69,13 +100,18 @@ class MeteredAnswer(Answer):
         self._connection.pause()
 
     def go_on(self) -> None:
+        self._read_on()
+        if self.waits:
+            self._wait_for_room()
+
+    def _read_on(self) -> None:
         self._held, self._since = self.held, None
         self._connection.resume(self)
 
     def _ends(self) -> None:
         """Frames of HTTP/2 may come with the one that was too much, the last one too: the next answer is to be read."""
         if self._since is not None:
-            self.go_on()
+            self._read_on()
 
 
 @dataclass(slots=True)
@@ -121,7 +157,7 @@ class HttpClient:
     ) -> None:
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
-        self._bounds, self._room = bounds, Room()
+        self._bounds, self._room = bounds, access.room
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self.http2 = http2 or Http2Offers()
         self._families = access.families
@@ -158,13 +194,13 @@ class HttpClient:
         response is an error; the caller retries, since it keeps the delay between requests.
         """
         target = parse_target(url)
-        bounds, proxy, claim = self._bounds, options.proxy, None
+        bounds, proxy = self._bounds, options.proxy
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
             bounds = bounds.asked(options)
             key = _by_way(key, options)
-            if options.long and not bounds.strict:
-                claim = Claim(self._room, MOST - bounds.truncate)
+        base = min(bounds.truncate, BASE)
+        claim = self._claim(bounds, options) if options.long or base < bounds.truncate else None
         reader = None if target.secure else proxy  # who reads the request first, if not the server
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
@@ -172,36 +208,26 @@ class HttpClient:
         sent = signed if reader is None else with_credentials(signed, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         deadline = asyncio.get_running_loop().time() + bounds.timeout
-        connection, visit = self._pool.take(key), None
+        visit = Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
+        connection = self._pool.take(key)
         if reused := connection is not None:
             self.counters.reused += 1
         else:
             if watch is not None:
                 watch.timings = timings
-            visit = Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
             connection = await self._connected(visit)
         if watch is not None:
             watch.source = connection
         answer = (
-            self._metered(connection, bounds, method, claim)
-            if self._bandwidth.rate
-            else Answer(bounds.truncate, bodiless=method == "HEAD", claim=claim)
+            self._metered(connection, base, method, claim)
+            if self._bandwidth.rate or (claim is not None and claim.may_wait)
+            else Answer(base, bodiless=method == "HEAD", claim=claim)
         )
-        self._deadlines.add(connection, deadline)
-        asked, http2 = self._clock(), connection.http2
         try:
-            message = await connection.ask(sent + body if http2 is None else http2.request(sent, body), answer)
-        except FetchError as error:
-            self._unanswered(key, connection, error, reused=reused)
-            connection, answer, asked, message = await self._once_more(target, visit, connection, error, proxy)
+            connection, answer, asked, message = await self._ask(visit, connection, answer, reused=reused)
         finally:
-            self._deadlines.remove(connection)
-        if message.head.status in WANT_OTHER_VERSION and connection.http2 is None:
-            visit = visit or Visit(key, target, sent, body, method, bounds, options, claim, timings, deadline, watch)
-            better = await self._by_http2(visit, message.head)
-            if better is not None:
-                connection.abort()
-                connection, answer, asked, message = better
+            if claim is not None:
+                claim.loaded()
         timings.first_byte = max(connection.first_byte - asked, 0.0)
         timings.total = self._clock() - begun - answer.held
         self._put_away(key, connection, keep, watch)
@@ -238,12 +264,34 @@ class HttpClient:
         if connection.http2 is not None and connection.http2.refused:
             self.http2.turned_down(key)
 
+    async def _ask(
+        self, visit: Visit, connection: Connection, answer: Answer, *, reused: bool
+    ) -> tuple[Connection, Answer, float, Message]:
+        """Return the answer by this connection, or by a second one if the server wants HTTP/2. Raise FetchError."""
+        self._deadlines.add(connection, visit.deadline)
+        asked, http2 = self._clock(), connection.http2
+        request = visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
+        try:
+            message = await connection.ask(request, answer)
+        except FetchError as error:
+            self._unanswered(visit.key, connection, error, reused=reused)
+            return await self._once_more(visit, connection, error, reused=reused)
+        finally:
+            self._deadlines.remove(connection)
+        if message.head.status in WANT_OTHER_VERSION and http2 is None:
+            better = await self._by_http2(visit, message.head)
+            if better is not None:
+                connection.abort()
+                return better
+        return connection, answer, asked, message
+
     async def _once_more(
-        self, target: Target, visit: Visit | None, connection: Connection, error: FetchError, proxy: Proxy | None
+        self, visit: Visit, connection: Connection, error: FetchError, *, reused: bool
     ) -> tuple[Connection, Answer, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
-        helps = visit is not None and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
-        if visit is not None and helps and not self.http2.waits(visit.key, visit.target.host):
+        target, proxy = visit.target, visit.options.proxy
+        can_help = not reused and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
+        if can_help and not self.http2.waits(visit.key, target.host):
             second = await self._second(visit, by_page=True)
             found = await self._ask_second(visit, second)
             if found is not None:
@@ -279,7 +327,8 @@ class HttpClient:
         if visit.watch is not None:
             visit.watch.source = None  # a request of its own, for whoever counts them
             visit.watch.source = second
-        answer, asked = self._metered(second, visit.bounds, visit.method, visit.claim), self._clock()
+        base = min(visit.bounds.truncate, BASE)
+        answer, asked = self._metered(second, base, visit.method, visit.claim), self._clock()
         self._deadlines.add(second, visit.deadline)
         try:
             message = await second.ask(second.http2.request(visit.head, visit.body), answer)
@@ -290,11 +339,18 @@ class HttpClient:
             self._deadlines.remove(second)
         return second, answer, asked, message
 
-    def _metered(self, connection: Connection, bounds: Bounds, method: str, claim: Claim | None) -> Answer:
+    def _claim(self, bounds: Bounds, options: Options) -> Claim | None:
+        """Return the claim of a body that may be longer than others; in most crawls a sitemap's alone."""
+        longest = MOST if options.long and not bounds.strict else 0
+        spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
+        return Claim(self._room, spare, may_wait=longest <= bounds.truncate) if spare > 0 else None
+
+    def _metered(self, connection: Connection, base: int, method: str, claim: Claim | None) -> Answer:
+        """`base`: bytes of a body that need no room."""
         if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
         bodiless = method == "HEAD"
-        return MeteredAnswer(self._bandwidth, connection, self._clock, bounds.truncate, bodiless=bodiless, claim=claim)
+        return MeteredAnswer(self._bandwidth, connection, self._clock, base, bodiless=bodiless, claim=claim)
 
     async def _connected(self, visit: Visit) -> Connection:
         http2 = self.http2.offered(visit.key, visit.target.host)

@@ -67,6 +67,11 @@ class Answer:
         self._message.stop("unspecified")
         return self._message
 
+    @property
+    def waits(self) -> bool:
+        """Return whether it waits for room in memory."""
+        return self._message is not None and self._message.waits
+
     def expire(self) -> Message:
         """The time is up: a truncated message; raises TimedOut if the head is incomplete."""
         if self._message is None:

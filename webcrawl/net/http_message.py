@@ -88,8 +88,9 @@ class Chunks:
         self.complete = True
 
     def close(self) -> None:
-        """Drop the parser, which refers back to this object."""
-        del self._parser
+        """Drop the parser, which refers back to this object, and what was read."""
+        del self._parser, self.on_body
+        self.payload = bytearray()
 
 
 _TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"connection"))
@@ -157,6 +158,7 @@ class Message:
         "head",
         "received",
         "truncated",
+        "waits",
     )
 
     def __init__(self, head: Head, truncate: int, *, bodiless: bool, claim: Claim | None = None) -> None:
@@ -171,6 +173,7 @@ class Message:
         self.complete = False
         self.excess = False  # data after the message that was not requested
         self.truncated = ""
+        self.waits = False  # for room: what came is more than it may have, and nothing is read until it may have more
         self.flaws: list[str] = []
         if framing.codings:
             try:
@@ -189,9 +192,16 @@ class Message:
             self._feed_chunks(self._chunks, data)
         else:
             self._feed_plain(data)
+        return self.go_on()
+
+    def go_on(self) -> bool:
+        """Take as much room as what arrived needs; True if no more data is needed, False too while it waits."""
+        self.waits = False
         if self._over() and not self._grows():
-            self.truncated = "length"  # even if the message is complete: the stored body is cut
-        return self.complete or bool(self.truncated)
+            self.waits = self.claim is not None and self.claim.waits and self._can_grow()
+            if not self.waits:
+                self.truncated = "length"  # even if the message is complete: the stored body is cut
+        return not self.waits and (self.complete or bool(self.truncated))
 
     def lost(self, *, reset: bool) -> None:
         """The connection has ended: this completes a body that lasts until the close, and truncates any other."""
@@ -212,7 +222,9 @@ class Message:
         if self._chunks is None:
             wire = payload = self._plain()
         else:
-            wire, payload = b"".join(self._parts), bytes(self._chunks.payload)
+            wire = b"".join(self._parts)
+            self._parts.clear()
+            payload = bytes(self._chunks.payload)
             self._chunks.close()
         return wire, payload, self._decoded(payload)
 
@@ -254,7 +266,7 @@ class Message:
     def _grows(self) -> bool:
         """True if there is room for more: then what came so far is not too long any more."""
         claim, decoding = self.claim, self._decoder
-        while claim is not None and (decoding is None or decoding.can_grow) and (extra := claim.more()):
+        while claim is not None and self._can_grow() and (extra := claim.more()):
             self._truncate += extra
             if decoding is not None:
                 decoding.grow(extra)
@@ -262,8 +274,12 @@ class Message:
                 return True
         return False
 
+    def _can_grow(self) -> bool:
+        return self._decoder is None or self._decoder.can_grow
+
     def _plain(self) -> bytes:
         payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()  # of a large body: it is in memory once
         return payload[: self._truncate] if self._decoder is None and self.truncated == "length" else payload
 
     def _decoded(self, payload: bytes) -> bytes:

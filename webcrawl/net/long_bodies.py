@@ -1,39 +1,162 @@
-"""Room for the bodies that may be longer than DOWNLOAD_TRUNCATE: so much for all of them together.
+"""Room in memory for what bodies have beyond their first 2 MiB: so much for all of them together.
 
-Who finds none left is truncated as any body is. So nobody waits for others, and memory has a bound.
+A sitemap that finds none left is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers
+send no more while nobody reads. So memory has a bound, however many large bodies are on their way
+(docs/decisions/net-connections.md).
+
+The download that began to need room first may always go on, as long as no other download is complete: nobody else would
+ever give room back. So downloads cannot wait for each other for ever. Complete ones are being processed and give back
+theirs soon, unless they wait for a download themselves: after PATIENCE seconds a download goes on in any case.
 """
 
 from __future__ import annotations
 
-MOST = 50 << 20  # bytes of one body: sitemaps.org's limit
-ROOM = 64 << 20  # beyond DOWNLOAD_TRUNCATE, of all
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from weakref import WeakKeyDictionary
+
+BASE = 2 << 20  # bytes of every body that need no room
+MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
+ROOM = 64 << 20  # bytes for all bodies
 STEP = 1 << 20
+PATIENCE = 60.0  # seconds
 
 
 class Room:
-    """What is left."""
+    """What is left of it, who loads into it, and who waits for some."""
 
-    __slots__ = ("free",)
+    __slots__ = ("_complete", "_free", "_is_stuck", "_loading", "_loop", "_moved", "_returned", "_timer", "_waiting")
 
     def __init__(self, size: int = ROOM) -> None:
-        self.free = size
+        self._free = size  # below 0 if the eldest download has more
+        self._complete = 0  # bytes of bodies that are loaded, and not given back
+        self._returned: deque[tuple[int, bool]] = deque()  # by any thread: the last to have a body may be one
+        # In the order in which they began to need room
+        self._loading: WeakKeyDictionary[Claim, None] = WeakKeyDictionary()
+        self._waiting: dict[Claim, Callable[[], None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None  # once there is somebody who waits
+        self._timer: asyncio.TimerHandle | None = None
+        self._moved = False  # whether any room was taken or given back since the timer was set
+        self._is_stuck = False
+
+    @property
+    def free(self) -> int:
+        """Return how many bytes are left."""
+        while self._returned:
+            taken, was_loaded = self._returned.popleft()
+            self._complete -= taken if was_loaded else 0
+            self._free += taken
+            self._move()
+        return self._free
+
+    def take(self, claim: Claim, wanted: int) -> int:
+        """Give a claim up to so many bytes; return how many it got."""
+        self._loading.setdefault(claim)
+        got = max(min(wanted, self.free), 0)
+        if claim.may_wait and self._may_exceed(claim):
+            got = wanted
+        if got:
+            self._free -= got
+            self._moved = True
+        return got
+
+    def wait(self, claim: Claim, resume: Callable[[], None]) -> None:
+        """Call `resume` when there may be room for this claim."""
+        self._loop = asyncio.get_running_loop()
+        self._waiting[claim] = resume
+        if self._timer is None:
+            self._timer = self._loop.call_later(PATIENCE, self._check)
+
+    def loaded(self, claim: Claim, taken: int) -> None:
+        """The download has ended, whole or not; its room is given back later."""
+        if claim in self._loading:
+            del self._loading[claim]
+            self._complete += taken
+            self._waiting.pop(claim, None)
+            self._move()
+            self._look()
+
+    def give_back(self, taken: int, *, was_loaded: bool) -> None:
+        """Nobody has a body any more. Any thread may call it."""
+        self._returned.append((taken, was_loaded))
+        if self._waiting and self._loop is not None:
+            with suppress(RuntimeError):  # it is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._look)
+
+    def _may_exceed(self, claim: Claim) -> bool:
+        """Return whether a claim may have more than there is: the eldest, if nobody else will give any back."""
+        return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
+
+    def _move(self) -> None:
+        self._moved, self._is_stuck = True, False
+
+    def _check(self) -> None:
+        """If nothing was taken or given back for long, those who have room wait for those who have none."""
+        self._timer = None
+        if self._loop is not None and self._waiting:
+            self._is_stuck, self._moved = not self._moved, False
+            self._timer = self._loop.call_later(PATIENCE, self._check)
+            self._look()
+
+    def _look(self) -> None:
+        """Resume those that may go on, the eldest first. They ask again, and wait again if they get nothing."""
+        for claim in [one for one in self._loading if one in self._waiting]:
+            if self.free <= 0 and not self._may_exceed(claim):
+                return
+            if claim in self._waiting:
+                self._waiting.pop(claim)()
 
 
 class Claim:
-    """What one body has of it, for as long as anybody has the body."""
+    """What one body has of the room, for as long as anybody has the body."""
 
-    __slots__ = ("_room", "_spare", "_taken")
+    __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
 
-    def __init__(self, room: Room, spare: int) -> None:
-        """`spare`: bytes that it may have at most."""
+    def __init__(self, room: Room, spare: int, *, may_wait: bool = False) -> None:
+        """`spare`: bytes that it may have at most. `may_wait`: it waits for them, if there are none."""
         self._room, self._spare, self._taken = room, spare, 0
+        self.may_wait, self._is_loaded = may_wait, False
+        self.held = 0.0  # seconds for which `turn` has waited
 
     def more(self) -> int:
         """The next bytes that it may have, 0 if there are none."""
-        step = max(min(STEP, self._spare - self._taken, self._room.free), 0)
-        self._taken += step
-        self._room.free -= step
-        return step
+        wanted = min(STEP, self._spare - self._taken)
+        if wanted <= 0 or self._is_loaded:
+            return 0
+        got = self._room.take(self, wanted)
+        self._taken += got
+        return got
+
+    @property
+    def waits(self) -> bool:
+        """Return whether it may have more, but not now."""
+        return self.may_wait and self._taken < self._spare and not self._is_loaded
+
+    def wait(self, resume: Callable[[], None]) -> None:
+        """Call `resume` when there may be more."""
+        self._room.wait(self, resume)
+
+    async def turn(self) -> None:
+        """Wait until there may be more."""
+        loop = asyncio.get_running_loop()
+        begun, turn = loop.time(), loop.create_future()
+        self.wait(lambda: None if turn.done() else turn.set_result(None))
+        await turn
+        self.held += loop.time() - begun
+
+    def loaded(self) -> None:
+        """The download has ended, in whatever way: it needs no more."""
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._room.loaded(self, self._taken)
 
     def __del__(self) -> None:
-        self._room.free += self._taken
+        if self._taken:
+            self._room.give_back(self._taken, was_loaded=self._is_loaded)
+
+
+def claim_of(room: Room, most: int) -> Claim | None:
+    """Return the claim of a body that may have so many bytes; None if it needs no room."""
+    return Claim(room, most - BASE, may_wait=True) if most > BASE else None

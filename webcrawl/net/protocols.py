@@ -14,6 +14,7 @@ from webcrawl.net.address_families import Families
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.http_request import Headers
+from webcrawl.net.long_bodies import Room
 from webcrawl.net.proxy import Proxy
 from webcrawl.net.shortage import Shortage
 
@@ -84,6 +85,7 @@ class Access:
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
     families: Families = field(default_factory=Families, kw_only=True)
     bandwidth: Bandwidth = field(default_factory=Bandwidth, kw_only=True)
+    room: Room = field(default_factory=Room, kw_only=True)  # in memory, for large bodies
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import cast
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.connection_reach import Heard
 from webcrawl.net.errors import Untried
+from webcrawl.net.long_bodies import BASE, Claim
 from webcrawl.net.protocols import Bounds
 from webcrawl.net.shortage import until
 
@@ -124,16 +125,19 @@ async def read_body(
     patience: float = 0.0,
     bounds: Bounds | None = None,
     bandwidth: Bandwidth | None = None,
+    claim: Claim | None = None,
 ) -> tuple[bytes, str]:
     """At most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
 
     If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
     `bounds`, it must send as fast as they say. The bytes count against `bandwidth`, which does not hold them back.
+    What is beyond the first 2 MiB waits for room by the `claim`.
     Raises Untried if the time is noticed to be up too late to judge the server.
     """
     loop = asyncio.get_running_loop()
     asked = loop.time()
     body = bytearray()
+    allowed = limit if claim is None else min(limit, BASE)
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
         end = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
@@ -150,5 +154,14 @@ async def read_body(
         body += piece
         if bandwidth is not None:
             bandwidth.received(len(piece))
-        if len(body) > limit:
-            return bytes(body[:limit]), "length"
+        while len(body) > allowed and claim is not None and (claim.waits or allowed < limit):
+            if extra := claim.more():
+                allowed += extra
+            elif claim.waits:
+                before = claim.held
+                await claim.turn()
+                asked, deadline = asked + claim.held - before, deadline + claim.held - before
+            else:
+                break
+        if len(body) > allowed:
+            return bytes(body[:allowed]), "length"

@@ -80,7 +80,7 @@ class DocumentsPipeline(Chosen):
 
     async def _document(self, page: Page) -> Mapping[str, Any]:
         """What is known of the page as a document, or NO_DOCUMENT."""
-        body, encoding = page.body, "UTF-8"
+        body, encoding = page.legible, "UTF-8"
         if page.content_type == PDF:
             body = page.visible_text.encode(errors="replace")
             if not body.strip():

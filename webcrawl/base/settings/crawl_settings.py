@@ -250,7 +250,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
         ),
         Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, Whole(1024, 2**31 - 1)).means(
-            "Bytes of a decoded body to keep; the rest is not downloaded."
+            "Bytes of a decoded body to keep; the rest is not downloaded. If it is not set, 64 MiB with `REQUISITES`, "
+            "`PURPOSE=archive` or `URL_SCOPE=host`, of which 2 MiB of a document are read."
         ),
     ),
     "Pages": (

@@ -13,6 +13,7 @@ from webcrawl.content.html import mimetype
 from webcrawl.content.html.encoding_sniffing import is_xml
 
 HTML, XHTML, TEXT, XML = "text/html", "application/xhtml+xml", "text/plain", "text/xml"
+UNNAMED = "unknown type"  # of a body that shows none, in counters and summaries
 UNKNOWN = ("", "unknown/unknown", "application/unknown", "*/*")
 # MIME Sniffing Standard, 6 and 7.1, with PDF, and two fonts that the web has in their place
 SIGNATURES = (

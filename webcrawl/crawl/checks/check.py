@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 DEPRECATED = ("DNS_RESOLVER",)  # Scrapy warns whoever reads it
+ARCHIVED_TRUNCATE = 64 << 20  # bytes of a body in a crawl that is to keep what it finds
 OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
 
 
@@ -52,7 +54,21 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     for name, purpose in OBEYED.items():
         if values[name] is None:
             values[name] = purpose in values["PURPOSE"]
+    values["READ_TRUNCATE"] = sys.maxsize
+    is_default = "DOWNLOAD_TRUNCATE" not in ours and values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
+    if is_default and not given("DOWNLOAD_TRUNCATE") and _is_archive(values):
+        values |= whole_bodies(values)
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings by which large bodies are kept. Of a document no more is read than without them."""
+    return {"READ_TRUNCATE": values["DOWNLOAD_TRUNCATE"], "DOWNLOAD_TRUNCATE": ARCHIVED_TRUNCATE}
+
+
+def _is_archive(values: Mapping[str, Any]) -> bool:
+    """Return whether these settings are those of a crawl whose pages are to be kept whole."""
+    return bool(values["REQUISITES"]) or "archive" in values["PURPOSE"] or values["URL_SCOPE"] == "host"
 
 
 def read(name: str, value: Any) -> Any:

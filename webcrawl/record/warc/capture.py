@@ -75,6 +75,14 @@ class Originals:
         self._new[digest] = packed
 
 
+REPEATABLE = ("", "length")  # a body that is cut at the same place may come again
+
+
+def payload_key(exchange: Exchange) -> str:
+    """Return what names the payload among those written: one that is cut is another than a whole one of its bytes."""
+    return f"{exchange.digest}{exchange.truncated}"
+
+
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
 NOT_MODIFIED = 304
@@ -148,7 +156,7 @@ class Captures:
         if bare:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
             return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
-        original = self._original(exchange, digest, address, duplicate=duplicate)
+        original = self._original(exchange, address, duplicate=duplicate)
         referred = self._referred(exchange, digest) if original else digest
         first = self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
         request = Record("request", "", HTTP_REQUEST, exchange.request)
@@ -186,15 +194,13 @@ class Captures:
         head = Record("metadata", "", HTTP_RESPONSE, exchange.head)
         return self._together([about, request, head], identifier, common)
 
-    def _original(
-        self, exchange: Exchange, digest: str, address: str, *, duplicate: bool
-    ) -> tuple[str, str, str] | None:
+    def _original(self, exchange: Exchange, address: str, *, duplicate: bool) -> tuple[str, str, str] | None:
         """Identifier, if it is known, address and date of the record that has this payload already."""
         if exchange.refers is not None:
             return exchange.refers[:3]
-        if not exchange.head or exchange.truncated or exchange.withheld is not None:
+        if not exchange.head or exchange.truncated not in REPEATABLE or exchange.withheld is not None:
             return None
-        found = self._originals.find(digest) if duplicate or exchange.same_since else None
+        found = self._originals.find(payload_key(exchange)) if duplicate or exchange.same_since else None
         # WARC 1.0 has no fields that name a record by its date
         by_date = exchange.status == NOT_MODIFIED or (found is None and self._version != "1.0")
         return ("", exchange.copy_of or address, iso(exchange.same_since)) if exchange.same_since and by_date else found
@@ -208,7 +214,7 @@ class Captures:
             return exchange.refers.digest
         if exchange.status == NOT_MODIFIED:
             return ""
-        is_known = exchange.payload is exchange.body or self._originals.find(digest) is not None
+        is_known = exchange.payload is exchange.body or self._originals.find(payload_key(exchange)) is not None
         return digest if is_known else ""
 
     def _document(self, exchange: Exchange, common: str) -> Record:

@@ -12,7 +12,7 @@ from webcrawl.base.dates import iso, seconds_of
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Archived, Exchange, Link
-from webcrawl.record.warc.capture import BATCH, Capture, Captures, Originals, Press
+from webcrawl.record.warc.capture import BATCH, REPEATABLE, Capture, Captures, Originals, Press, payload_key
 from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -27,6 +27,7 @@ from webcrawl.store.jobdir.index_line import (
     mime,
     place,
     recognised,
+    truncated,
 )
 from webcrawl.store.line_blocks import SCRATCH
 from webcrawl.store.output import OPEN, Output
@@ -60,14 +61,15 @@ def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
     """Media type and status, if the record has them, and what it is where it is not the page."""
+    cut = truncated(exchange.truncated) if exchange.truncated else ""
     if not exchange.head:
         kind = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
-        return mime(kind) if exchange.payload else ""
+        return f"{mime(kind)}{cut}" if exchange.payload else ""
     kind = exchange.content_type if capture.is_original else REVISIT
     status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
     asked = "" if exchange.request.startswith(b"GET ") else method(exchange.request)
     what = recognised(exchange.recognised) if exchange.recognised else ""
-    return f'{mime(kind)}"status": "{status}", {asked}{what}'
+    return f'{mime(kind)}"status": "{status}", {asked}{what}{cut}'
 
 
 FOLDER = "warc"
@@ -165,8 +167,8 @@ class WarcWriter:
         if capture.copy_of is not None:
             exchange.copy_of, when = capture.copy_of
             exchange.same_since = seconds_of(when)  # 0 of a date that is none, in an archive of somebody else's
-        if capture.is_original and exchange.payload and not exchange.truncated:
-            self._originals.add(capture.digest, capture.identifier, capture.address, capture.date)
+        if capture.is_original and exchange.payload and exchange.truncated in REPEATABLE:
+            self._originals.add(payload_key(exchange), capture.identifier, capture.address, capture.date)
         return capture.place
 
     def close(self) -> None:

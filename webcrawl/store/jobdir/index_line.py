@@ -68,6 +68,14 @@ def recognised(what: str) -> str:
     return f'"recognised": {quoted(what)}, '
 
 
+TRUNCATED = '"truncated": "'
+
+
+def truncated(why: str) -> str:
+    """Of an answer whose body is not whole, in WARC's words."""
+    return f'{TRUNCATED}{why}", '
+
+
 @lru_cache(256)  # few are common
 def mime(written: str) -> str:
     kind = _END.split(written, maxsplit=1)[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from webcrawl.base.loading import install
 from webcrawl.base.program import program
-from webcrawl.base.readable import count
+from webcrawl.base.readable import by_type, count
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.tools.commands.console import complain, say, say_all
@@ -68,7 +68,8 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
     damaged = [{"path": str(one.path), "byte": one.offset, "why": one.why} for one in damages]
     figures = {name: found[counted] for name, counted in FIGURES.items()}
     summary = [] if damaged else _summary(jobdir, found)
-    say_all(f"{json.dumps({'jobdir': jobdir, 'damaged': damaged, **figures, 'summary': summary})}\n")
+    about = {"jobdir": jobdir, "damaged": damaged, **figures, "cut": _cut(found), "summary": summary}
+    say_all(f"{json.dumps(about)}\n")
     return min(len(damaged), 1)
 
 
@@ -92,6 +93,8 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         f"seen: {many('keys', 'URL')}, {many('waiting', 'link')} not yet looked up",
         f"{outputs}, {many('lines', 'log line')}",
     ]
+    if cut := _cut(found):
+        lines.append(f"archive: {count(sum(cut.values()), 'record')} of bodies that are cut: {by_type(cut)}")
     if found["revisits"] or found["ahead"]:
         lines.append(f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of their turns")
     if found["letters"]:
@@ -127,6 +130,13 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
         yield f"{count(found['foreign'], 'byte')} after the last checkpoint do not count: {others}"
     if found["unsaved"]:
         yield f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs"
+
+
+def _cut(found: Counter[str]) -> dict[str, int]:
+    """Return the records of bodies that are cut, by media type."""
+    from webcrawl.tools.verify.check_archive import CUT  # noqa: PLC0415 - as above
+
+    return {name.removeprefix(CUT): many for name, many in found.items() if name.startswith(CUT)}
 
 
 def _queued(found: Counter[str]) -> str:

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
+from webcrawl.content.formats.payload_type import UNNAMED
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
@@ -25,6 +26,7 @@ FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\r\n]+)")
 MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "WARC-Block-Digest"}
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a line
 HEAD = 1 << 16  # bytes of an HTTP head at most
+CUT = "cut "  # before a media type, among the figures
 
 
 def check_archive(
@@ -41,6 +43,8 @@ def check_archive(
             fields = _record(member)
             info = _place(fields, info, first=first)
             found["records"] += 1
+            if "WARC-Truncated" in fields and fields["WARC-Type"] != "revisit":
+                found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and fields["WARC-Type"] in INDEXED:
                 yield from index.compare(at, member.next - at, fields)
             at = member.next

@@ -21,15 +21,17 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from webcrawl import __version__
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
-from webcrawl.base.readable import count
+from webcrawl.base.readable import by_type, count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
 from webcrawl.record.warc.packed_files import EARLIER
+from webcrawl.record.warc.reader import NotWarc
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.tools.verify.gzip_members import Torn
+from webcrawl.tools.wacz.cut_records import CUT, mended
 from webcrawl.tools.wacz.earlier_records import INDEX, Lies, Needed, answered, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
@@ -82,6 +84,13 @@ def pack(
             yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
         first = first_of(indexes)
+        cut = Counter[str]()
+        try:
+            replayed = mended(both, folder, cut)
+        except (Torn, ValueError, NotWarc) as error:
+            raise CannotPack(f"not as its index says ({error}): {program()} verify says where") from error
+        if cut:
+            yield f"{count(cut.total(), 'answer')} cut: {by_type(cut)}"
         needed = Needed(_elsewhere(both, first))
         answered(needed, indexes, first)
         if needed and earlier:
@@ -96,11 +105,14 @@ def pack(
                         _refuse_other(archive, path)
                         package.add(f"archive/{path.name}", archive)
                 if found["earlier"]:
-                    indexes.append(folder / INDEX)
+                    replayed.append(folder / INDEX)
                     with regular(folder / EARLIER) as archive:
                         package.add(f"archive/{EARLIER}", archive)
                 found["files"] = len(archives.paths)
-                _add_index(package, indexes, folder, found)
+                if (folder / CUT).stat().st_size:
+                    with regular(folder / CUT) as archive:
+                        package.add(f"archive/{CUT}", archive)
+                _add_index(package, replayed, folder, found)
                 main = _add_pages(package, both, first, folder, found)
                 package.close({"title": jobdir.resolve().name, **main, **_depends(len(needed), lies)})
             file.flush()

@@ -35,6 +35,7 @@ from webcrawl.store.jobdir.index_line import (
     method,
     mime,
     place,
+    truncated,
 )
 from webcrawl.store.line_blocks import sort_lines
 from webcrawl.store.lock import is_held
@@ -225,7 +226,9 @@ def line_of(record: Record, archive: str, digest: str, asked: str = "") -> bytes
     kind = REVISIT if record.kind == "revisit" else record.media_type
     status = f'"status": "{record.status}", ' if record.status else ""
     start = begin(visible(fields.get("WARC-Target-URI", "").strip("<>")), fields.get("WARC-Date", ""))
-    line = f"{start}{mime(kind)}{status}{asked}{place(digest, record.length, record.at)}{end(archive)}".encode()
+    cut = fields.get("WARC-Truncated", "") if record.kind != "revisit" else ""
+    why = truncated(cut) if cut.isalpha() and cut.isascii() else ""
+    line = f"{start}{mime(kind)}{status}{asked}{why}{place(digest, record.length, record.at)}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
         raise Torn(f"byte {record.at}: a record whose fields fit in no index")
     return line

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from webcrawl.base.model import FAILURES
+from webcrawl.base.readable import by_type
 from webcrawl.crawl.bound import HELPS, WORDS, shares
+from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.store.jobdir import stats_file
@@ -183,6 +185,8 @@ def wrong(source: Source) -> Html:
     if cut:
         head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
         parts.append(table("cut-table", head, cut, "Answers that were not taken whole"))
+    if kinds := {name.removeprefix(CUT): many for name, many in source.counters.items() if name.startswith(CUT)}:
+        parts.append(note(f"Longer than DOWNLOAD_TRUNCATE, by type: {by_type(kinds)}."))
     if not parts:
         right = "no attempt failed, and no answer had a flaw, was cut, a wall or a server's error"
         parts.append(note(f"Nothing went wrong: {right}."))

@@ -1,0 +1,189 @@
+"""Bodies beyond 2 MiB: kept whole in a crawl that is to keep what it finds; what is cut is counted, and replays."""
+
+import gzip
+import http.client
+import random
+import zipfile
+from collections import Counter
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.crawling import QUICK, Crawl, scrapy
+from tests.support.plain_site import Site, serving
+from tests.support.warc_reader import read
+from tests.support.wayback import collection, needs_pywb, wayback
+from webcrawl.crawl.checks import check
+from webcrawl.record.warc.reader import Records
+from webcrawl.tools.verify.verify_crawl import verify
+
+pytestmark = pytest.mark.xdist_group("large bodies")  # two crawls for all tests
+TRUNCATE = 2 << 20
+PDF = b"%PDF-1.7\n" + random.Random(1).randbytes(TRUNCATE + 1_000_000)
+FILM = b"\0\0\0\x1cftypmp42" + random.Random(2).randbytes(TRUNCATE + 500_000)
+PAGE = b"<!doctype html><a href=/early>x</a>" + b"<p>word</p>" * 250_000 + b"<a href=/late>y</a>"
+WORDS = gzip.compress(b"".join(b"%d words\n" % number for number in range(400_000)), 1)
+
+
+class Files(Site):
+    """Large files: two that are the same, one in chunks, one that is packed, and a page with a link at its end."""
+
+    def answer(self):
+        links = "".join(f"<a href=/{name}>" for name in ("a.pdf", "again.pdf", "film", "chunks", "words", "page"))
+        files = {
+            "/": (links.encode(), "text/html"),
+            "/a.pdf": (PDF, "application/pdf"),
+            "/again.pdf": (PDF, "application/pdf"),
+            "/film": (FILM, "video/mp4"),
+            "/page": (PAGE, "text/html"),
+            "/words": (WORDS, "text/plain"),
+        }
+        if self.path == "/chunks":
+            self.chunks()
+        elif self.path in files:
+            body, kind = files[self.path]
+            coding = {"content_encoding": "gzip"} if body is WORDS else {}
+            self.say(200, body, content_type=kind, **coding)
+        else:
+            self.say(404, b"")
+
+    def chunks(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/octet-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for at in range(0, len(FILM), 100_000):
+            piece = FILM[at : at + 100_000]
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+        self.wfile.write(b"0\r\n\r\n")
+
+
+def crawled(folder, **settings):
+    with serving(Files) as address:
+        (folder / "seeds.txt").write_text(f"{address}/\n")
+        given = {**QUICK, "PORTS_ALLOWED": address.rpartition(":")[2], "URL_EXCLUDE_EXTENSIONS": "", **settings}
+        crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt", "scope": "host"}, given)
+        assert crawl.run() == 0
+    return crawl, address
+
+
+@pytest.fixture(name="whole", scope="module")
+def _whole(tmp_path_factory):
+    return crawled(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture(name="cut", scope="module")
+def _cut(tmp_path_factory):
+    return crawled(tmp_path_factory.mktemp("cut"), DOWNLOAD_TRUNCATE=TRUNCATE)
+
+
+def answers(crawl, kind="response"):
+    records = [record for path in sorted((crawl.jobdir / "warc").glob("*.warc.gz")) for record in read(path)]
+    return {urlsplit(one.fields["WARC-Target-URI"]).path: one for one in records if one.kind == kind}
+
+
+class TestWhole:
+    def test_the_archive_has_every_byte(self, whole):
+        """A crawl of a host keeps 64 MiB of a body unless something else is set; README promised every byte."""
+        found = answers(whole[0])
+
+        assert found["/a.pdf"].block.endswith(PDF)
+        assert found["/film"].block.endswith(FILM)
+        assert not any("WARC-Truncated" in record.fields for record in found.values())
+        assert "cut at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
+
+    def test_a_document_is_read_as_far_as_ever(self, whole):
+        """Links are read in the first 2 MiB of a document: what is behind that would hold the crawl up."""
+        log = (whole[0].jobdir / "logs/crawl.log").read_text()
+
+        assert "/early " in log
+        assert "/late " not in log
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ({}, TRUNCATE),
+            ({"URL_SCOPE": "host"}, 64 << 20),
+            ({"REQUISITES": True}, 64 << 20),
+            ({"PURPOSE": "archive search"}, 64 << 20),
+            ({"PURPOSE": "search"}, TRUNCATE),
+            ({"URL_SCOPE": "host", "DOWNLOAD_TRUNCATE": 5000}, 5000),
+            ({"URL_SCOPE": "host", "DOWNLOAD_MAXSIZE": 9000}, 9000),
+        ],
+    )
+    def test_who_keeps_how_much(self, settings, expected):
+        """Crawls that are to keep what they find keep 64 MiB of a body, unless the operator has set a size."""
+        assert check(settings, settings.__contains__)["DOWNLOAD_TRUNCATE"] == expected
+
+
+class TestCut:
+    def test_they_are_counted_by_type(self, cut, tmp_path):
+        """The last lines, the report and `verify` say how many bodies are cut, and what they are."""
+        crawl, _ = cut
+        types = "2 application/pdf, 2 video/mp4, 1 text/html, 1 text/plain"
+        assert scrapy(["verify", str(crawl.jobdir)], crawl.project, tmp_path / "verify") == 0
+        page = tmp_path / "report.html"
+        assert scrapy(["report", str(crawl.jobdir), "-o", str(page)], crawl.project, tmp_path / "report") == 0
+
+        assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
+        assert f"Longer than DOWNLOAD_TRUNCATE, by type: {types}." in page.read_text()
+        of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"  # the other PDF refers to the first
+        assert f"archive: 5 records of bodies that are cut: {of_records}\n" in (tmp_path / "verify").read_text()
+        assert list(verify(crawl.jobdir, Counter())) == []
+
+    def test_an_equal_one_is_a_revisit(self, cut):
+        """A body that is cut where another one was, with the same bytes, is stored once."""
+        whole, revisits = answers(cut[0]), answers(cut[0], "revisit")
+        pdfs = {"/a.pdf", "/again.pdf"}
+
+        assert len(pdfs & whole.keys()) == len(pdfs & revisits.keys()) == 1
+        (first,), (again,) = pdfs & whole.keys(), pdfs & revisits.keys()
+        assert revisits[again].fields["WARC-Refers-To"] == whole[first].id
+        assert whole[first].fields["WARC-Truncated"] == "length"
+
+    def test_a_package_has_heads_that_are_true(self, cut, tmp_path):
+        """In a package a cut answer declares the length that it has, and its real one beside it; others stay as is."""
+        crawl, address = cut
+        package = tmp_path / "site.wacz"
+        said = tmp_path / "said"
+        assert scrapy(["export", "wacz", str(crawl.jobdir), "-o", str(package)], crawl.project, said) == 0
+        with zipfile.ZipFile(package) as file:
+            file.extractall(tmp_path)
+
+        assert "5 answers cut: 2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain\n" in said.read_text()
+        with Records(tmp_path / "archive/cut.warc.gz", 1 << 30, None) as records:
+            copies = {urlsplit(record.url).path: record.block for record in records}
+        assert copies.keys() == {"/film", "/page", "/words", "/a.pdf", "/again.pdf"}
+        for block in copies.values():
+            head, _, body = block.partition(b"\r\n\r\n")
+            declared = b"\r\nContent-Length: %d" % len(body) if body else b""  # of a revisit there is none
+            assert declared + b"\r\nX-Archive-Orig-Content-Length: " in head
+            assert head.lower().count(b"\r\ncontent-length:") == bool(body)
+        index = gzip.decompress((tmp_path / "indexes/index.cdx.gz").read_bytes()).decode()
+        assert index.count('"filename": "cut.warc.gz"') == len(copies)
+        assert sum(f'"url": "{address}/film"' in line for line in index.splitlines()) == 1
+
+    @needs_pywb
+    def test_a_package_replays_to_its_end(self, cut, tmp_path):
+        """A browser is not told to wait for bytes that nobody has: by pywb, a 5 MB PDF never ended."""
+        crawl, address = cut
+        package = tmp_path / "site.wacz"
+        assert scrapy(["export", "wacz", str(crawl.jobdir), "-o", str(package)], crawl.project, tmp_path / "said") == 0
+        with zipfile.ZipFile(package) as file:
+            file.extractall(tmp_path)
+        collection(tmp_path / "pywb", (tmp_path / "archive").iterdir())
+        index = tmp_path / "pywb/collections/months/indexes/index.cdxj"
+        index.write_bytes(gzip.decompress((tmp_path / "indexes/index.cdx.gz").read_bytes()))
+
+        with wayback(tmp_path / "pywb") as replay:
+            place = urlsplit(replay)
+            sizes = {}
+            for path in ("/a.pdf", "/again.pdf", "/film", "/chunks", "/page", "/words"):
+                connection = http.client.HTTPConnection(place.hostname, place.port, timeout=60)
+                connection.request("GET", f"{place.path}/2100id_/{address}{path}")
+                answer = connection.getresponse()
+                sizes[path] = answer.status, len(answer.read())  # IncompleteRead or a timeout: it did not end
+                connection.close()
+
+        assert {status for status, _ in sizes.values()} == {200}
+        assert sizes["/a.pdf"] == sizes["/again.pdf"] == sizes["/film"] == sizes["/page"] == (200, TRUNCATE)
