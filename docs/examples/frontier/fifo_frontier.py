@@ -178,6 +178,9 @@ class Bare:
     def outage(self) -> Outages:
         return NoOutage(self.take)
 
+    def may_recover(self) -> bool:
+        return False
+
     def resting(self) -> bool:
         return False
 

@@ -53,7 +53,10 @@ def test_messages_have_no_password(caplog):
     with caplog.at_level(logging.INFO):
         assert [seed.url for seed in Seeds("http://me:secret@a.example/")]
 
-    assert caplog.messages == ["http://a.example/: 1 seed, 0 bad lines"]
+    assert caplog.messages == [
+        "http://a.example/: user and password are not sent: the seed is crawled without them",
+        "http://a.example/: 1 seed, 0 bad lines",
+    ]
 
 
 def test_a_url_is_never_downloaded_as_a_list():
