@@ -170,3 +170,14 @@ def test_links_that_are_in_no_queue_yet(tmp_path):
     assert "; 0 URLs queued, 0 failures" in last_lines(tmp_path, Counter({"pages": 2}), 1.0)[0]
     both = Counter({"links/waiting": 3, "seen/waiting": 4})
     assert " and 7 links not yet looked up" in last_lines(tmp_path, both, 1.0)[0]
+
+
+def test_what_rules_left_out(tmp_path):
+    """One line names what was left out, by rule: a crawl that left out 31,516 links did not say a word of them."""
+    figures = Counter({"refused/known_path": 31_516, "frontier/dropped/-9998": 2, "refused/scope": 40_000})
+
+    assert last_lines(tmp_path / "my job", figures, 1.0)[1] == (
+        "left out: 31516 links (known_path: logins, forms, other views of the same pages), "
+        f"2 URLs (forbidden by robots.txt); scrapy why '{tmp_path}/my job' URL names the rule"
+    )
+    assert len(last_lines(tmp_path, Counter({"refused/scope": 40_000}), 1.0)) == 2

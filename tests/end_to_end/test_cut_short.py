@@ -205,7 +205,7 @@ def test_what_is_too_long_is_told(tmp_path):
         assert crawl.run() == 0
 
     assert "1 answer cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl" in said(crawl)
-    assert "2 links left out, of pages that have more than PAGE_MAX_LINKS" in said(crawl)
+    assert "left out: 2 links (PAGE_MAX_LINKS, or too many bytes of links on a page); " in said(crawl)
 
 
 def test_a_site_deeper_than_it_may_be_is_told(tmp_path):
@@ -219,7 +219,7 @@ def test_a_site_deeper_than_it_may_be_is_told(tmp_path):
         assert crawl.run() == 0
 
     assert "0 URLs queued, 0 failures" in said(crawl)
-    assert "1 link left out, further from where their site was entered than URL_MAX_DEPTH" in said(crawl)
+    assert "left out: 1 link (URL_MAX_DEPTH); " in said(crawl)
 
 
 def test_a_host_with_all_its_pages_is_told(tmp_path):
@@ -229,4 +229,4 @@ def test_a_host_with_all_its_pages_is_told(tmp_path):
         crawl = served.crawl(tmp_path, ["site.test"], HOST_MAX_PAGES=3)
         assert crawl.run() == 0
 
-    assert "7 URLs left out: their hosts had given HOST_MAX_PAGES" in said(crawl)
+    assert "left out: 7 URLs (HOST_MAX_PAGES, or more than a host's sitemaps may bring); " in said(crawl)

@@ -1816,7 +1816,6 @@ CLAIMS = {
                 {"outcomes": {200: 5, -1: 4}},
                 {"outcomes": {200: 5, 404: 1, -9998: 2}},
             ),
-            ("; {} left out: their hosts have had theirs", {"sitemaps": 1, "sitemaps/cut": 1}, {"sitemaps": 1}),
             ("{} scored, {} on average", {"scores/pages": 2, "scores/thousandths": 900}, {"scores/failed": 1}),
             (
                 "{} without a score, though fetched and kept: the scorer failed, as the log says",
@@ -1862,21 +1861,14 @@ CLAIMS = {
                 {"truncated/length": 1},
                 {"truncated/time": 1},
             ),
+            ("left out: {}; {} why {} URL names the rule", {"refused/depth": 1}, {"refused/scope": 1}),
             (
-                "{} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs",
+                "HOST_MAX_PAGES, or more than a host's sitemaps may bring",
                 {"frontier/dropped/-5003": 1},
                 {"frontier/dropped/-9998": 1},
             ),
-            (
-                "{} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them",
-                {"links/cut": 1},
-                {"links": 1},
-            ),
-            (
-                "{} left out, further from where their site was entered than URL_MAX_DEPTH",
-                {"refused/depth": 1},
-                {"refused/scope": 1},
-            ),
+            ("PAGE_MAX_LINKS, or too many bytes of links on a page", {"links/cut": 1}, {"links": 1}),
+            ("sitemaps with more than their hosts may bring", {"sitemaps": 1, "sitemaps/cut": 1}, {"sitemaps": 1}),
             (
                 "{} of {} to need scripts: -s RENDER=auto{} (docs/browser.md)",
                 {"need_scripts": 1, "need_scripts/hosts": 1},
@@ -2184,7 +2176,7 @@ CLAIMS = {
         [
             ("No URL was left out.", {}, {"filtered": Counter({"scope": 1})}),
             ("What was left out, and why", {"frontier": Counter({"dropped/-9998": 1})}, {}),
-            ("more links on a page than PAGE_MAX_LINKS", {"counters": Counter({"links/cut": 1})}, {}),
+            ("PAGE_MAX_LINKS, or too many bytes of links on a page", {"counters": Counter({"links/cut": 1})}, {}),
             ("There are no answers yet.", {}, {"slowest": [(5, b"http://a.test/")]}),
             ("No host is set aside.", {}, {"aside": (3, 1)}),
             ("{} set aside, with {}", {"aside": (3, 1)}, {}),

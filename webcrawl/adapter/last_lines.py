@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from webcrawl.adapter.extensions.breaker import REASON
 from webcrawl.base.model import FAILURES, Status
+from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count, pace
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.copies import LEFT_OUT
@@ -20,7 +22,7 @@ from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.seen.copies import Copy
 from webcrawl.frontier.wait_words import FAILING, Waits
-from webcrawl.store.jobdir import revisit_figures, stats_file
+from webcrawl.store.jobdir import left_out, revisit_figures, stats_file
 
 ERRORS = ("status/408", "status/429", "status/5")  # counters
 
@@ -57,7 +59,8 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
     ]
     lines += [*unexpected(figures), *_lost(figures)]
     what = "what the store has not" if "store/files" in figures else "everything"
-    return [*lines, *_known(figures), *_stored(figures), *_bound(figures), f"{kept}{what} is in {folder}"]
+    lines += [*_known(figures), *_stored(figures), *_left_out(folder, figures), *_bound(figures)]
+    return [*lines, f"{kept}{what} is in {folder}"]
 
 
 def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -117,25 +120,23 @@ def _lost(figures: Mapping[str, Any]) -> Iterator[str]:
 def _sitemaps(figures: Mapping[str, Any]) -> Iterator[str]:
     """The sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
     if sitemaps := figures.get("sitemaps", 0):
-        cut = figures.get("sitemaps/cut", 0)
-        beyond = f"; {count(cut, 'more link')} left out: their hosts have had theirs" if cut else ""
-        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}{beyond}"
+        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
 
 
 def _cut_short(figures: Mapping[str, Any]) -> Iterator[str]:
-    """What is kept although a part of it never came, and links that are left out, over all runs."""
+    """What is kept although a part of it never came, over all runs."""
     if pages := figures.get(f"frontier/{CUT_SHORT}", 0):
         yield f"{count(pages, 'page')} cut short: the body ended early, or time was up, at every attempt"
     if answers := figures.get("truncated/length", 0):
         kinds = {name.removeprefix(CUT): number for name, number in figures.items() if name.startswith(CUT)}
         types = f" ({by_type(kinds)})" if kinds else ""
         yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE{types}: what is behind that is not in the crawl"
-    if urls := figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0):
-        yield f"{count(urls, 'URL')} left out: their hosts had given HOST_MAX_PAGES, or their sitemaps had had theirs"
-    if links := figures.get("links/cut", 0):
-        yield f"{count(links, 'link')} left out, of pages that have more than PAGE_MAX_LINKS or too many bytes of them"
-    if links := figures.get("refused/depth", 0):
-        yield f"{count(links, 'link')} left out, further from where their site was entered than URL_MAX_DEPTH"
+
+
+def _left_out(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
+    """The links and URLs that rules of the crawl left out, over all runs."""
+    if said := left_out.in_words(figures):
+        yield f"left out: {said}; {program()} why {shlex.quote(str(folder))} URL names the rule"
 
 
 def _copies(figures: Mapping[str, Any]) -> Iterator[str]:

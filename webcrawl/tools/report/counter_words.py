@@ -88,24 +88,6 @@ WRONG = {
 }
 KINDS = ("outcome/", "flaw/", "truncated/")
 
-FILTERS = {
-    "syntax": "not a valid URL",
-    "scheme": "another scheme than those in URL_SCHEMES",
-    "length": "longer than URL_MAX_LENGTH",
-    "depth": "deeper than URL_MAX_DEPTH",
-    "scope": "outside the scope",
-    "excluded": "on the exclusion list",
-    "commanded": "excluded by command",
-    "port": "a port of another service",
-    "extension": "an ending in URL_EXCLUDE_EXTENSIONS",
-    "expression": "by URL_INCLUDE and URL_EXCLUDE",
-    "known_path": "known trap",
-    "trap_growth": "trap: path that keeps growing",
-    "trap_calendar": "trap: endless calendar",
-    "trap_family": "trap: endless family of URLs",
-    "trap_repeats": "trap: repeated path segments",
-}
-
 
 def status(code: int) -> str:
     """The meaning of a status."""

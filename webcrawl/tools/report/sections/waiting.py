@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
+from webcrawl.store.jobdir import left_out
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report import numbers
 from webcrawl.tools.report.log_summary import Extreme, Log
@@ -27,17 +28,17 @@ LET_IN = (
 
 def skipped(source: Source) -> Html:
     """URLs that were found and left out, by reason."""
-    rows: list[list[Cell]] = [
-        [words.FILTERS.get(name, name), "a URL filter", many] for name, many in source.filtered.items() if many
-    ]
+    figures = {
+        **source.counters,
+        **{f"{left_out.FILTERED}{name}": many for name, many in source.filtered.items()},
+        **{f"frontier/{name}": many for name, many in source.frontier.items()},
+    }
+    rows: list[list[Cell]] = [[rule.words, rule.stage, many] for many, rule in left_out.left_out(figures)]
     rows += [
-        [words.status(int(name.removeprefix("dropped/"))), "when its turn came", many]
-        for name, many in source.frontier.items()
-        if name.startswith("dropped/") and many
+        [words.status(int(name.removeprefix(left_out.DROPPED))), left_out.Stage.TURN, figures[name]]
+        for name in left_out.UNANSWERED
+        if figures.get(name)
     ]
-    cut = source.counters.get("links/cut", 0)
-    if cut:
-        rows.append(["more links on a page than PAGE_MAX_LINKS", "reading the page", cut])
     if not rows:
         return section("skipped", "Skipped", note("No URL was left out."))
     rows.sort(key=lambda row: (-int(row[2] or 0), str(row[0])))
