@@ -45,6 +45,27 @@ def test_who_stands_still_is_named_once(caplog):
     assert line.startswith(f"the crawl stands still: blocking ({__file__}, line ")
 
 
+def test_a_program_that_runs_the_loop_is_not_named(caplog):
+    """Where no code of the user's stands still, what started the loop is not blamed.
+
+    A crawl that computed for ten seconds was said to stand still in `<module> (bin/scrapy, line 8)`.
+    """
+
+    async def go():
+        watch = Standstill(asyncio.get_running_loop(), str)
+        await asyncio.sleep(0.3)
+        asyncio.get_running_loop().call_soon(time.sleep, 1.5)
+        await asyncio.sleep(0.3)
+        watch.close()
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(go())
+
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("the crawl stands still: _run (")
+    assert "asyncio/events.py" in line
+
+
 STOPPED = """
 import asyncio
 from webcrawl.adapter import standstill

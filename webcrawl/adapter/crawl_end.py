@@ -94,10 +94,21 @@ def where(error: BaseException) -> str:
     return f" in {line}" if line else ""
 
 
-def place(frame: FrameType) -> str:
-    """The last such line of a running thread; without one, the last line of all."""
+def place(frame: FrameType, below: int = 0) -> str:
+    """Return the last such line of a running thread; without one, the last line of all.
+
+    `below`: so many of its first lines started the event loop, as the user's own program may; they do not count.
+    """
     lines = extract_stack(frame)
-    return _of_the_user(lines) or _line(lines[-1])
+    return _of_the_user(lines[below:]) or _line(lines[-1])
+
+
+def depth(frame: FrameType | None) -> int:
+    """Return how many lines of a thread led to this frame, itself included."""
+    lines = 0
+    while frame is not None:
+        lines, frame = lines + 1, frame.f_back
+    return lines
 
 
 def suspended(coroutine: Any) -> str:

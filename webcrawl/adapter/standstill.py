@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from webcrawl.adapter.crawl_end import place
+from webcrawl.adapter.crawl_end import depth, place
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ class Standstill:
         """`saved` says after which checkpoint nothing is kept. To be made in the loop's thread."""
         self._loop, self._saved, self._thread = loop, saved, threading.get_ident()
         self._looks, self._turned, self._told, self._over = 0, True, False, threading.Event()
+        self._below = depth(sys._getframe())  # noqa: SLF001 - lines that lead to the loop, known from its first turn on
         self._worker = Worker()
         self._worker.submit(self._watch)
 
@@ -71,6 +72,7 @@ class Standstill:
 
     def _turn(self) -> None:
         self._turned = True
+        self._below = depth(sys._getframe().f_back)  # noqa: SLF001 - documented all the same
 
     def _say(self) -> None:
         then = f"; it has {ENDED - SAID} s more, and a second signal ends it at once" if self._told else ""
@@ -78,7 +80,7 @@ class Standstill:
         _speak(logger.warning, line, self._where(), SAID, then)
 
     def _where(self) -> str:
-        return place(sys._current_frames()[self._thread])  # noqa: SLF001 - documented all the same
+        return place(sys._current_frames()[self._thread], self._below)  # noqa: SLF001 - documented all the same
 
 
 def _speak(say: Callable[..., None], line: str, *words: object) -> None:
