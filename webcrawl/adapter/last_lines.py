@@ -14,13 +14,11 @@ from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count, pace
 from webcrawl.crawl.bound import in_words
-from webcrawl.crawl.copies import LEFT_OUT
 from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.charges import CUT_SHORT
-from webcrawl.frontier.seen.copies import Copy
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import left_out, revisit_figures, stats_file
 
@@ -47,7 +45,6 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
         *_errors(figures),
         *_unanswered(figures),
         *_cut_short(figures),
-        *_copies(figures),
         *_sitemaps(figures),
         *_scripts(figures),
         *_scores(figures),
@@ -137,15 +134,6 @@ def _left_out(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
     """The links and URLs that rules of the crawl left out, over all runs."""
     if said := left_out.in_words(figures):
         yield f"left out: {said}; {program()} why {shlex.quote(str(folder))} URL names the rule"
-
-
-def _copies(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The copies of pages whose links were left out, over all runs."""
-    anyway = "their links were left out; a crawl with CONTENT_SEEN=process follows them (docs/seen.md)"
-    if pages := figures.get(LEFT_OUT + Copy.ELSEWHERE.value, 0):
-        yield f"{count(pages, 'page')} the same as on another host: {anyway}"
-    if pages := figures.get(LEFT_OUT + Copy.NESTED.value, 0):
-        yield f"{count(pages, 'page')} the same in ever more folders of one host: {anyway}"
 
 
 def _scripts(figures: Mapping[str, Any]) -> Iterator[str]:

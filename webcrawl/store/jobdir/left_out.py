@@ -22,12 +22,14 @@ class Stage(StrEnum):
     FILTER = "a URL filter"
     TURN = "when its turn came"
     READING = "reading the page"
+    COPY = "reading a copy"
 
 
 NOUNS = {  # a page's link counts on every page that has it, a queued URL once
     Stage.FILTER: "link",
     Stage.TURN: "URL",
     Stage.READING: "link",
+    Stage.COPY: "page",
 }
 
 
@@ -72,6 +74,8 @@ RULES = {
     f"{DROPPED}{Status.HOST_BUDGET}": Rule("HOST_MAX_PAGES, or more than a host's sitemaps may bring", Stage.TURN),
     f"{DROPPED}{Status.REFUSED}": Rule("a class of FEATURES", Stage.TURN),
     "links/cut": Rule("PAGE_MAX_LINKS, or too many bytes of links on a page", Stage.READING),
+    "copies/elsewhere": Rule("the links of copies of another host's pages: CONTENT_SEEN", Stage.COPY),
+    "copies/nested": Rule("the links of copies in ever more folders: CONTENT_SEEN", Stage.COPY),
     "sitemaps/cut": Rule("sitemaps with more than their hosts may bring", Stage.READING),
 }
 UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.NO_METHOD))  # failed, or lost
