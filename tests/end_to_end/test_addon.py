@@ -70,7 +70,7 @@ class Refused(scrapy.Spider):
         self.start_urls = [start]
 
     def parse(self, response):
-        yield scrapy.Request("data:,x", self.parse)
+        yield scrapy.Request("file:///nowhere", self.parse)
 
 
 class Unstarted(scrapy.Spider):
@@ -183,7 +183,7 @@ class TestCrawl:
             crawl = crawl_of(project, f"{site}/0", "refused", PRIVATE_NETWORKS_ALLOWED="127.0.0.0/8")
             assert crawl.run() == 0
 
-        assert "WARNING: <GET data:,x> cannot be crawled: " in crawl.output.read_text()
+        assert "WARNING: <GET file:///nowhere> cannot be crawled: " in crawl.output.read_text()
         assert archived(crawl.jobdir) == {f"{site}/robots.txt": 1, f"{site}/0": 1}
 
 

@@ -1857,7 +1857,7 @@ CLAIMS = {
                 {"status/200": 1},
             ),
             (
-                "{} cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl",
+                "{} cut at DOWNLOAD_TRUNCATE: what is behind that is not in the crawl",
                 {"truncated/length": 1},
                 {"truncated/time": 1},
             ),
