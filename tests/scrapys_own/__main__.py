@@ -93,12 +93,13 @@ def run(python: Path, source: Path, tests: list[str], processes: str, **more: st
     words.write_text("\n".join(tests))
     limits = ["--timeout", str(SECONDS), "--timeout-method", "thread"]
     pytest = [str(python), "-m", "pytest", "-p", "force_addon", "-p", "no:cacheprovider", "-q", "--tb=line", *limits]
-    subprocess.run(
-        [*pytest, "-n", processes, "-m", MARKS, f"--junitxml={report}", f"@{words}"],
-        cwd=source,
-        env={**os.environ, "PYTHONPATH": str(HERE), **more},
-        check=False,
-    )
+    with TemporaryDirectory(prefix="scrapys-own-") as scratch:  # each crawl leaves a JOBDIR
+        subprocess.run(
+            [*pytest, "-n", processes, "-m", MARKS, f"--junitxml={report}", f"@{words}"],
+            cwd=source,
+            env={**os.environ, "PYTHONPATH": str(HERE), "TMPDIR": scratch, **more},
+            check=False,
+        )
     if not report.exists():
         raise SystemExit("pytest has written no report: see above")
     return outcomes(report)

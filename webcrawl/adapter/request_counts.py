@@ -30,7 +30,8 @@ class RequestCounts:
     """Counts requests of this run where they pass."""
 
     submitted: int = 0  # to the seen store
-    known: int = 0  # to another dupefilter than the crawl's
+    known: int = 0  # among those that need no host
+    is_ours: bool = True  # the dupefilter; another one counts by itself, in its `log`
     inserted: int = 0  # into the frontier, without the seen test
     given: int = 0  # to Scrapy's engine, without the crawl's own
     unkept: int = 0  # lost: they cannot be kept on disk
@@ -52,7 +53,7 @@ class RequestCounts:
         yield "scheduler/dequeued", self.given
         yield "scheduler/dequeued/disk", self.given
         yield "scheduler/unserializable", self.unkept
-        if not pages:
+        if self.is_ours and not pages:
             yield "dupefilter/filtered", self.known + max(decided - fed, 0)
 
 

@@ -55,6 +55,7 @@ class Intake:
     ) -> None:
         """`classes`: links may name those of requests; in letters of a hive they may not, for it would be loaded."""
         self._counts = counts or RequestCounts()
+        self._hands_over = self._counts.is_ours = bool(getattr(dupefilter, "hands_over", False))
         # Of an answer without an exchange no page can be made.
         self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(spider, "has_callbacks", False)
         self._parts, self._spider, self._dupefilter, self._unheard = parts, spider, dupefilter, unheard
@@ -119,7 +120,7 @@ class Intake:
 
     def _test(self, request: Request) -> None:
         """Has the dupefilter look at a request. Raise Duplicate, or any IgnoreRequest, if it is left out."""
-        if getattr(self._dupefilter, "hands_over", False):
+        if self._hands_over:
             self._counts.submitted += 1
             try:
                 self._dupefilter.request_seen(request)
@@ -140,7 +141,8 @@ class Intake:
     def _take_hostless(self, request: Request, *, free: bool) -> None:
         link, hostless = self.link_of(request), self._parts.hostless
         kind = start_variant(link, request) if is_start(request) else variant(request)
-        if not free and hostless.is_known(link, kind):
+        is_known = hostless.is_known(link, kind) if self._hands_over else self._dupefilter.request_seen(request)
+        if is_known and not free:
             self._counts.known += 1
             raise Duplicate
         hostless.add(link)
