@@ -204,7 +204,7 @@ def test_what_is_too_long_is_told(tmp_path):
         crawl = served.crawl(tmp_path, ["site.test"], DOWNLOAD_TRUNCATE=20_000, PAGE_MAX_LINKS=3)
         assert crawl.run() == 0
 
-    assert "1 answer cut at DOWNLOAD_TRUNCATE: links and text behind that are not in the crawl" in said(crawl)
+    assert "1 answer cut at DOWNLOAD_TRUNCATE (1 text/html): what is behind that is not in the crawl" in said(crawl)
     assert "left out: 2 links (PAGE_MAX_LINKS, or too many bytes of links on a page); " in said(crawl)
 
 

@@ -61,7 +61,8 @@ def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
     """Media type and status, if the record has them, and what it is where it is not the page."""
-    cut = truncated(exchange.truncated) if exchange.truncated else ""
+    why = exchange.truncated if exchange.withheld is None else "unspecified"
+    cut = truncated(why) if why else ""
     if not exchange.head:
         kind = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
         return f"{mime(kind)}{cut}" if exchange.payload else ""

@@ -26,6 +26,7 @@ FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\r\n]+)")
 MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "WARC-Block-Digest"}
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a line
 HEAD = 1 << 16  # bytes of an HTTP head at most
+WITHHELD = "unspecified"  # why a body is not whole: it may not be kept, or cannot be read on
 CUT = "cut "  # before a media type, among the figures
 
 
@@ -43,7 +44,7 @@ def check_archive(
             fields = _record(member)
             info = _place(fields, info, first=first)
             found["records"] += 1
-            if "WARC-Truncated" in fields and fields["WARC-Type"] != "revisit":
+            if fields.get("WARC-Truncated", WITHHELD) != WITHHELD and fields["WARC-Type"] != "revisit":
                 found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and fields["WARC-Type"] in INDEXED:
                 yield from index.compare(at, member.next - at, fields)

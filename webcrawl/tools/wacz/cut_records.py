@@ -20,6 +20,7 @@ from webcrawl.record.warc.warc_record import Record as Written
 from webcrawl.record.warc.warc_record import member
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import TRUNCATED, IndexLine, end, place, read
+from webcrawl.tools.verify.check_archive import WITHHELD
 from webcrawl.tools.verify.gzip_members import Torn
 
 CUT, INDEX = "cut.warc.gz", "cut.cdxj"
@@ -49,7 +50,7 @@ def mended(both: Iterable[tuple[Path, Path]], folder: Path, cut: Counter[str]) -
                     if MARK in line:
                         says = read(line)
                         record = _record(archive, says)
-                        if record.kind != "revisit":
+                        if record.kind != "revisit" and record.fields.get("warc-truncated") != WITHHELD:
                             cut[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
                         copy = _copy(record)
                     if copy:
