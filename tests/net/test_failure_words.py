@@ -47,6 +47,19 @@ def test_the_network_that_would_let_it_in(address, network):
     AddressGuard([network]).check(address, 80)
 
 
+def test_the_networks_that_are_allowed_stay_allowed():
+    """The value that is advised has all that is set: a value on the command line takes the place of the one before.
+
+    `PRIVATE_NETWORKS_ALLOWED=::1/128` was advised to an operator whose crawl was of 127.0.0.0/8.
+    """
+    guard = AddressGuard(["127.0.0.0/8", "10.1.0.0/16"])
+    with pytest.raises(Exception, match="loopback") as error:
+        guard.check("::1", 80)
+
+    said = in_words(error.value, "http://[::1]/")
+    assert said.endswith(": -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8,10.1.0.0/16,::1/128 lets the crawl in")
+
+
 def test_a_name_that_leads_inside():
     """The name is said, and the address that it leads to."""
     assert in_words(refused("10.0.0.1"), "http://intra.test/x").startswith(

@@ -7,6 +7,7 @@ Each also has a Sign: what it says of our own network.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import ClassVar
 
@@ -69,6 +70,7 @@ class AddressRefused(FetchError):
     name = "address_refused"
     permanent = True
     reason = ""  # what kind of address it is, if the guard of this machine refused it
+    allowed: Sequence[str] = ()  # the networks that it was told to allow
 
 
 class PortRefused(FetchError):

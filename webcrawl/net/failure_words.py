@@ -42,7 +42,7 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     """One line. `others`: hosts that may have been meant."""
     server, said = url.split("/", 3)[2], str(error)[:LOST]
     if isinstance(error, AddressRefused) and error.address:
-        return refused_address(error.address, error.reason, host_of(url))
+        return refused_address(error.address, error.reason, host_of(url), error.allowed)
     if isinstance(error, PortRefused):
         return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
     if isinstance(error, Http2Only):
@@ -74,10 +74,11 @@ def _unconnected(error: ConnectFailed, server: str, said: str) -> str:
     return f"{server}: {said}"
 
 
-def refused_address(address: str, reason: str, host: str) -> str:
-    """The guard's verdict, with the setting that would open the way."""
+def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]) -> str:
+    """Return the guard's verdict, with the setting that would open the way and keep open what it opens now."""
     where = f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
-    return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={special_network(address)} lets the crawl in"
+    networks = ",".join((*allowed, special_network(address)))
+    return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={networks} lets the crawl in"
 
 
 def guess(host: str, others: Iterable[str]) -> str:

@@ -79,7 +79,8 @@ class AddressGuard:
     """
 
     def __init__(self, allowed: Iterable[str] = (), *, size: int = 2**16) -> None:
-        networks = [(ip_network(text).version, network(text)) for text in allowed]
+        self.allowed = tuple(allowed)
+        networks = [(ip_network(text).version, network(text)) for text in self.allowed]
         self._allowed4 = [found for version, found in networks if version == 4]
         self._allowed6 = [found for version, found in networks if version == 6]
         self._reason = lru_cache(size)(self._examine)
@@ -89,7 +90,7 @@ class AddressGuard:
         reason = self._reason(address)
         if reason:
             error = AddressRefused(f"{address} port {port}: {reason}")
-            error.address, error.reason = address, reason
+            error.address, error.reason, error.allowed = address, reason, self.allowed
             raise error
 
     def reason(self, address: str) -> str:

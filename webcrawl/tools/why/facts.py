@@ -89,6 +89,7 @@ class Facts:
     robots: RobotsVerdict | None = None
     budget: DomainBudget | None = None
     host: HostRow | None = None
+    networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
     delay: Delay | None = None
     rendering: str = ""  # what a browser has shown of its host
     ended: int = 0  # URLs of its host since the checkpoint

@@ -55,6 +55,7 @@ class Gathering:
             facts.live = live.get(facts.url)
             facts.follows = self._source.follows
             facts.again = self._source.values["REVISIT_POLICY"] != NONE
+            facts.networks = [*map(str, self._source.values["PRIVATE_NETWORKS_ALLOWED"])]
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._seen(some)
         self._archive(some, urls)

@@ -19,7 +19,8 @@ from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
 from webcrawl.store.jobdir.host_row import State, behind_wall
-from webcrawl.tools.report.counter_words import CUTS, SERVERS
+from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
+from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
 from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
@@ -102,7 +103,7 @@ def is_end(facts: Facts) -> bool:
     """False of an answer after which a crawl asks again: a wall's, or an error that the archive alone has."""
     if (answered := _last_answer(facts)) is not None:
         return not _wall(answered)
-    return not facts.entries or facts.entries[-1].status not in SERVERS
+    return not facts.entries or facts.entries[-1].status not in SERVER_ERRORS
 
 
 def _for_how_long(facts: Facts) -> str:
@@ -352,8 +353,8 @@ def _excluded(facts: Facts) -> str:
     failed = facts.host.failed if facts.host is not None else None
     known = known_without_asking(host_of(facts.form.url))
     for address in known.addresses if known is not None else ():
-        if reason := AddressGuard().reason(address):
-            return refused_address(address, reason, address)
+        if reason := AddressGuard(facts.networks).reason(address):
+            return refused_address(address, reason, address, facts.networks)
     return FORBIDDEN if failed is not None and failed.status == Status.EXCLUDED else _end(Status.EXCLUDED)
 
 
