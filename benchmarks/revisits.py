@@ -22,6 +22,7 @@ from benchmarks.support.revisiting import PARTS, Store, simulate
 from webcrawl.crawl.revisit.sampled_rates import RATES as GRID
 from webcrawl.crawl.revisit.sampled_rates import STALE
 
+JUDGED = (1, 2, 4, 20)  # visits per page: freshness is that of the last one of them
 DRAWS, RANGE = 200, (0.1, 0.5, 0.9)  # sums of rates that are drawn from what is believed of the sample's pages
 
 
@@ -58,6 +59,19 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         us_per_visit=clock.cpu / (store.total + len(world)) * 1e6,
         **more,
     )
+
+
+def judge(args: argparse.Namespace, share: float) -> None:
+    """The policies beside each other in the first visits of each page, and in the last of many."""
+    found: dict[str, dict[str, float]] = {}
+    for policy in args.policies:
+        world = _world(args)
+        budget = share * float(world.rates.sum())
+        optimum = best(world, budget).freshness
+        got = dict(simulate(Store(world, budget, policy, seed=args.seed), JUDGED[-1], JUDGED[-1], args.parts))
+        found[policy] = {str(visits): round(got[visits] / optimum, 3) for visits in JUDGED}
+    rates = str(args.histories or args.rates)
+    report("revisits_judged", rates=rates, zipf=args.zipf, budget=share, pages=args.pages, seed=args.seed, **found)
 
 
 def _world(args: argparse.Namespace) -> World:
@@ -102,8 +116,12 @@ def main() -> None:
     parser.add_argument("--listed", type=float, default=1.0, help="share of pages in sitemaps (%(default)s)")
     parser.add_argument("--parts", type=int, default=PARTS, help="steps of the simulation per round (%(default)s)")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--judge", action="store_true", help="freshness at the 1st, 2nd, 4th and 20th visit of a page")
     args = parser.parse_args()
     for share in args.budget:
+        if args.judge:
+            judge(args, share)
+            continue
         for policy in args.policies:
             measure(policy, args, share)
 

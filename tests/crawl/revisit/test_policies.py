@@ -166,8 +166,12 @@ class TestLearning:
         assert early == usual
 
     def test_early_visits_are_half_of_all(self):
-        """Each visit saves half of one."""
+        """Each visit saves half of one, once pages have had eight, and the first visits save less."""
         policy = Optimal(options())
         for _ in range(10):
-            policy.took(PageRecord("http://a/"), NOW, NOW)
+            policy.took(PageRecord("http://a/", visits=8), NOW, NOW)
         assert policy._learning == 5.0
+        policy.took(PageRecord("http://a/", visits=2), NOW, NOW)
+        assert policy._learning == 5.125
+        policy.took(PageRecord("http://a/", visits=0), NOW, NOW)
+        assert policy._learning == 5.125

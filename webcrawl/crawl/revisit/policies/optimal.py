@@ -2,7 +2,8 @@
 
 The index says what fetching a page again is worth, and when it will be worth so much. What is lost to somebody who
 knows the rates is lost on pages that are taken to be on the wrong side of the threshold. So half of the visits may be
-early ones, to pages for which it matters on which side they are, and for which it is not known yet.
+early ones, to pages for which it matters on which side they are, and for which it is not known yet. In the first
+visits there are few of these: until pages are known to differ, all have one interval, by their weights.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
 SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
 STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
-LEARNING = 0.5  # of the visits, at most, are early ones
+LEARNING = 0.5  # of the visits, at most, are early ones,
+EXPERIENCED = 8  # once pages have had so many visits: early ones pay later, and most crawls end before that
 SAVED = 1000.0  # visits of these that are kept for later
 APART = 1.5  # early visits come after so many times what a page on the threshold takes from one change to the next
 EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
@@ -113,7 +115,8 @@ class Optimal(Steered):
 
     def took(self, record: PageRecord, now: float, due: float) -> None:
         super().took(record, now, due)
-        self._learning = min(self._learning + LEARNING, SAVED)
+        part = LEARNING * min(record.visits / EXPERIENCED, 1.0)
+        self._learning = min(self._learning + part, SAVED)
 
     def worth(self, weight: float, gap: float | None, now: float) -> bool:
         """A fetch at a signal makes the page fresh until the next one: that is its value."""

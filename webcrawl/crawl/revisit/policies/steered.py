@@ -27,7 +27,8 @@ PULL = 0.2  # a queue that is a round late: the threshold aims at so much less t
 DRIFT = 0.02  # and each round that it is late corrects the sample by so much
 BOUND = 0.5  # rounds: a queue that is later counts as if it were so late, after a pause of a month say
 WRONG = log(3.0)  # the sample's error is believed to be at most threefold
-STEP = 2.0  # ln of the level, per pass
+STEP = 8.0  # ln of the level, per pass: the number of pages may have grown a hundredfold since the last one
+SOME, HALVINGS = 64, 10  # pages by which the next level is found, and in how many steps
 FEW, CAREFUL = 0.05, 0.3  # the same if signals have more of the budget: what they cost is known late
 RARE = 0.01  # visits per page and round that are found at least: those that were spared are known late
 LEAST, MOST = 1e-12, 1e24  # of the level
@@ -101,12 +102,31 @@ class Threshold:
         ahead = self.pace.ahead_rate / self.pace.rate if self.pace.rate > 0 else 0.0
         found = max(self._often / looked * seconds + ahead, RARE)
         most = STEP if ahead < FEW else CAREFUL
-        step = max(min(log(found / wanted), most), -most)
-        self.level = max(min(self.level * exp(step), MOST), LEAST)
+        self.level = max(min(self.level * exp(self._step(log(found / wanted), most)), MOST), LEAST)
         self._at, self._often = 0, 0.0
         self._farthest = FARTHEST * seconds
         calls = self._pages() / (PASSES * looked)  # per page of the sample
         self._stride, self._looks = max(int(calls), 1), max(min(int(1 / calls), LOOKS), 1) if calls > 0 else 1
+
+    def _step(self, excess: float, most: float) -> float:
+        """Return by how much ln of the level changes, so that ln of the visits falls by `excess`; at most by `most`.
+
+        How visits follow the level is learned from a few pages: as its root while intervals are short, and much faster
+        where they are long.
+        """
+        rows = self._sample.rows
+        some = rows[:: max(len(rows) // SOME, 1)]
+
+        def visits(step: float) -> float:
+            level = self.level * exp(step)
+            return sum(1 / max(self._interval(level, one, two, three), SHORTEST) for one, two, three, _ in some)
+
+        wanted = visits(0.0) * exp(-excess)
+        low, high = -most, most
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if visits(middle) > wanted else (low, middle)
+        return (low + high) / 2
 
     def state(self) -> bytes:
         rows = b"".join(_ROW.pack(number, *row) for number, row in self._sample.items())
