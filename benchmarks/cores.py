@@ -121,7 +121,7 @@ def crawl(how: str, hosts: int, pages: int, size: int, settings: list[str]) -> R
         before = cpu_so_far(web)
         spent = cost(["taskset", "-c", ",".join(ours), *webcrawl(Path(name), hosts, *more)])
         busy = 0.0 if set(theirs).isdisjoint(ours) else cpu_so_far(web) - before
-        fetched = json.loads((Path(name) / "job/stats.json").read_text())["pages"] - hosts  # one robots.txt each
+        fetched = json.loads((Path(name) / "job/stats.json").read_text())["answers"] - hosts  # one robots.txt each
         seconds = _seconds(Path(name) / "job/logs/crawl.log")
     used = json.loads(spent.said.splitlines()[-1])
     run = Run(fetched, used["loop"], used["all"] - used["loop"], seconds, busy, used["late"], used["late_99"])

@@ -60,7 +60,7 @@ class Run:
         """Pages per second of all drones, as if they had had these cores for themselves."""
         others = self.web + self.streams if self.subtracted else 0.0
         left = 1 - others / (cores * self.seconds)
-        return sum(one["pages"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True))
+        return sum(one["answers"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True))
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def together(folder: Path, hosts: int, pages: int, drones: int, settings: list[s
 
 def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: float = 0.0) -> Run:
     stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
-    pages = int(sum(one["pages"] for one in stats)) - hosts  # one robots.txt each
+    pages = int(sum(one["answers"] for one in stats)) - hosts  # one robots.txt each
     busy = [_seconds(job / "logs/crawl.log") for job in jobs]
     cpu, seconds, peaks = sum(one.cpu for one in spent), max(one.seconds for one in spent), [one.peak for one in spent]
     return Run(pages, cpu, seconds, web, streams, stats, busy, peaks)

@@ -57,7 +57,7 @@ def crawl(scheme: str, hosts: int, pages: int, settings: list[str]) -> tuple[int
         values = (f"DNS_NAMESERVERS={nameserver}", *IMPOLITE, *settings)
         spent = measured(webcrawl(Path(folder), hosts, *values, tls=scheme == "https"))
         stats = json.loads((Path(folder) / "job/stats.json").read_text())
-    crawled = stats["pages"] - hosts  # one robots.txt each
+    crawled = stats["answers"] - hosts  # one robots.txt each
     report(
         f"hosts/{scheme}",
         hosts=hosts,

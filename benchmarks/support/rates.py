@@ -67,7 +67,7 @@ def run_webcrawl(web: Web) -> Rate:
         folder = Path(name)
         rate = _run(web, webcrawl(folder, web.hosts, *IMPOLITE, tls=web.tls))
         stats = json.loads((folder / "job/stats.json").read_text())
-    rate.pages = stats["pages"] - web.hosts  # one robots.txt each
+    rate.pages = stats["answers"] - web.hosts  # one robots.txt each
     return rate
 
 

@@ -256,7 +256,7 @@ class TestRecords:
         crawl = paging("awaiting pages", ["a.test"], URL_SCOPE="host")
 
         assert crawl.run() == 0
-        assert crawl.stats["pages"] == 5
+        assert crawl.stats["pages"] == 4
 
     @pytest.mark.parametrize("how", [*in_campaign(signal.SIGKILL), signal.SIGINT])
     @pytest.mark.parametrize("spider", ["web", *in_campaign("awaiting pages")])

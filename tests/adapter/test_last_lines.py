@@ -69,7 +69,7 @@ def test_urls_without_an_answer_are_counted(tmp_path):
     """A line counts the URLs that ended without a usable answer, by status; rules of the crawl's own are none."""
     outcomes = {200: 9, 404: 1, 503: 1, -1: 40, -61: 2, -5001: 3, -9998: 4}
     figures = Counter({"statistics": {"outcomes": outcomes}})
-    assert last_lines(tmp_path, figures, 1.0)[1] == (
+    assert last_lines(tmp_path, figures, 1.0)[2] == (
         "42 URLs ended without a usable answer (-1: 40, -61: 2), and crawl.log has them"
     )
 

@@ -49,8 +49,8 @@ def untruths(crawl, killed):
     stats, said = crawl.stats, crawl.output.read_text()
     lines = [*map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines())]
     answered, queued = sum(line.status > 0 for line in lines), killed.cut.queued.total()
-    if stats["pages"] + stats.get("sitemaps", 0) != answered:
-        yield f"stats.json: {stats['pages']} pages, crawl.log has {answered} answers"
+    if stats["answers"] + stats.get("sitemaps", 0) != answered:
+        yield f"stats.json: {stats['answers']} answers, crawl.log has {answered} answers"
     failed = sum(line.status in FAILED or line.status == 429 or line.status >= 500 for line in lines)
     if min(map(int, FAILURES.findall(said)[-1:]), default=0) < failed:
         yield f"it says {FAILURES.findall(said)[-1:]} failures, and crawl.log has {failed}"

@@ -61,6 +61,7 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in ca
         ({"asked": 100, "ready": 9, "securing": 70, "naming": 20}, Cause.TLS),
         ({"asked": 100, "ready": 9, "receiving": 80}, Cause.TRANSFER),
         ({"asked": 100, "ready": 9, "rendering": 96}, Cause.BROWSER),
+        ({"asked": 100, "ready": 9, "reading": 96}, Cause.READERS),
         ({"asked": 100, "ready": 9, "processing": 91}, Cause.PAGES),
         ({"asked": 8, "waiting": 2, "processing": 8}, Cause.PAGES),
         ({"asked": 8, "waiting": 20, "processing": 8}, Cause.POLITENESS),

@@ -147,7 +147,7 @@ def test_answers_are_counted_apart(site):
         counted(Outcome(status), None, counted_as(path))
     counters = site.crawl.parts.counters
 
-    assert [counters[name] for name in ("pages", "sitemaps", "failures")] == [2, 2, 1]
+    assert [counters[name] for name in ("answers", "sitemaps", "failures")] == [2, 2, 1]
 
 
 def test_off_nothing_is_submitted(tmp_path):

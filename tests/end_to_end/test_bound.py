@@ -24,6 +24,7 @@ from webcrawl.crawl.bound import in_words
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 NO_BUDGET = {"DOMAIN_BUDGET_PAGES": 1_000_000, "DOWNLOAD_TIMEOUT": 20}
 LONG = 4  # seconds
+FOCUS = "webcrawl.frontier.prioritizers.focus.ByFocus"
 
 
 def links(host, number=20):
@@ -166,6 +167,19 @@ def test_pages(tmp_path, pipeline):
         seeds = [f"h{number}.test" for number in range(12)]
         crawl = web.crawl(tmp_path, seeds, CONCURRENT_REQUESTS=6, ITEM_PIPELINES=pipelines)
         run_until_bound(crawl, "pages", "the spider and the pipelines ")
+
+
+def test_a_slow_reader(tmp_path):
+    """Quick hosts and a process that takes long to read or score each page: that, and not callbacks or pipelines."""
+
+    def page(host, path, _):
+        return links(host) + path.encode() if path != "/robots.txt" else None
+
+    with sites(page) as web:
+        seeds = [f"h{number}.test" for number in range(12)]
+        scorer = {"SCORER": "tests.support.scorers.slow", "FRONTIER_PRIORITIZER": FOCUS}
+        crawl = web.crawl(tmp_path, seeds, **FAST, CONCURRENT_REQUESTS=6, **scorer)
+        run_until_bound(crawl, "readers", "the readers of documents ")
 
 
 @pytest.mark.campaign

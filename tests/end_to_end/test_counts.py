@@ -67,7 +67,10 @@ def test_every_output_has_a_page_once(tmp_path):
 
 
 def test_all_commands_count_the_same(tmp_path):
-    """Pages are lines of crawl.log with an answer, failures attempts that failed; the last lines say what is lost."""
+    """Answers are lines of crawl.log, pages those of status 2xx but robots.txt, failures attempts that failed.
+
+    Nine pages were counted of a site of six: with robots.txt, a redirect and a page that was not there.
+    """
     with FailingHosts(1, PAGES, behave).serving() as hosts:
         (tmp_path / "hosts").write_text(hosts.hosts_file)
         (tmp_path / "seeds.txt").write_text(hosts.seeds())
@@ -79,12 +82,15 @@ def test_all_commands_count_the_same(tmp_path):
     words = ["process", crawl.jobdir, "-s", f"JOBDIR={tmp_path / 'read'}", "-s", "OUTPUTS="]
     assert scrapy(list(map(str, words)), ROOT, tmp_path / "process.out") == 0
     lines = list(map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines()))
-    (pages, failures), said = (crawl.stats[name] for name in ("pages", "failures")), crawl.output.read_text()
+    (pages, answers, failures) = (crawl.stats[name] for name in ("pages", "answers", "failures"))
+    said, statistics = crawl.output.read_text(), read_source(crawl.jobdir).statistics
 
     answered = PAGES + 1  # with robots.txt
-    assert answered == pages == len(lines) == found["rows"] == read_source(crawl.jobdir).statistics.lines
-    assert f" {answered} pages in " in said
-    assert f" {answered} pages in " in (tmp_path / "process.out").read_text()
+    assert answered == answers == len(lines) == found["rows"] == statistics.lines
+    assert pages == PAGES - 2 == statistics.documents  # /7 is not there, /13 an error
+    assert f" {pages} pages in " in said
+    assert f" {pages} pages in " in (tmp_path / "process.out").read_text()
+    assert "1 URL gave no page (404: 1)" in said
     again = sum(hosts.asked.values()) - answered
     assert f"{again} answers left out that ended nothing" in (tmp_path / "process.out").read_text()
     assert failures == 5  # 503, of two pages

@@ -157,7 +157,7 @@ class TestServersErrors:
             wait_until(lambda: hosts.asked["host1.test/0"] == 1)
             waits = r"waits \d+ s after 503 from http://host1.test:\d+"
             wait_until(lambda: re.fullmatch(waits, Client(crawl.jobdir).ask("status")["waits"]), pause=0.2)
-            wait_until(lambda: re.search(f"{waits}, 1 page", said(crawl)))  # robots.txt
+            wait_until(lambda: re.search(f"{waits}, 0 pages", said(crawl)))
             running.interrupt()
             assert running.wait() == 0
 

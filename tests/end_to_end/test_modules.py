@@ -59,5 +59,5 @@ def test_an_error_costs_nothing_else(crawled):
 
     assert crawled.status == 0
     assert errors.count(f"{MODULE}.Broken: http://") == errors.count("ValueError: http://") == 4
-    assert (crawled.stats["reason"], crawled.stats["pages"]) == ("finished", len(TYPES))
+    assert (crawled.stats["reason"], crawled.stats["answers"]) == ("finished", len(TYPES))
     assert len(lines) == len(TYPES)

@@ -8,6 +8,11 @@ def lamps(documents):
     return [float("lamp" in f"{one.title} {one.text}".lower()) for one in documents]
 
 
+def slow(documents):
+    time.sleep(0.3 * sum(not one.is_anchor for one in documents))
+    return [0.5] * len(documents)
+
+
 def no_words(documents):
     """Has nothing to say of the words of links."""
     return [None if one.is_anchor else 0.25 for one in documents]

@@ -195,11 +195,12 @@ def test_status_of_a_crawl_that_runs(paused):
     assert list(verify(paused.job, found)) == []
     stats = json.loads((paused.job / "stats.json").read_text())
 
-    for name in ("pages", "queued", "hosts", "failures"):
+    for name in ("pages", "answers", "queued", "hosts", "failures"):
         assert status[name] == stats[name], name
     assert status["state"] == "paused"
     assert status["queued"] == found["queued"] == paused.source.queued > 0
-    assert status["pages"] == found[crawl_line.LOG] == paused.source.statistics.lines
+    assert status["answers"] == found[crawl_line.LOG] == paused.source.statistics.lines
+    assert 0 < status["pages"] == paused.source.statistics.documents < status["answers"]
     assert status["seen/keys"] == found["keys"]
 
 

@@ -775,7 +775,7 @@ def hive_begun(state):
     run, said = hive_run.HiveRun({}, MagicMock(folder=folder)), []
     run._own = run._url = run._operators = run._say_who_shares = run._watch = MagicMock()
     founding = SimpleNamespace(drones=(0, 1), wanted=state.get("wanted", ()))
-    found = {"pages": 7, "drones": [{"reason": reason} for reason in state.get("reasons", ("finished",))]}
+    found = {"pages": 7, "answers": 9, "drones": [{"reason": reason} for reason in state.get("reasons", ("finished",))]}
     found |= {"reason": "finished", **state.get("figures", {})}
     with (
         patch.multiple(
@@ -1578,7 +1578,7 @@ OF_METRICS = [  # other figures that there are, and figures with what is said of
     (
         {},
         {
-            "pages": "Answers of any status that ended their URLs: of robots.txt too, not of sitemaps.",
+            "pages": "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls.",
             "bytes": "Bytes of the heads and bodies of answers, as they came.",
             "links": "Links found in pages.",
             "seeds": "Seeds read.",
@@ -1791,6 +1791,7 @@ CLAIMS = {
         last_lines,
         [
             ("{}, {} with earlier runs{}{}", {"before": 2, "pages": 5}, {"pages": 5}),
+            ("{} gave no page ({})", {"outcomes": {404: 2, 301: 1}}, {"outcomes": {200: 2, 304: 1, 503: 1, -1: 1}}),
             (
                 "{} over the budget of {}",
                 {"over_budget": 2, "over_budget/domains": 1},
@@ -1970,6 +1971,7 @@ CLAIMS = {
                 (bound.HELPS[cause], {cause: {}}, {"work" if cause is not Cause.WORK else "disk": {}})
                 for cause in Cause
             ),
+            (bound.MORE_REVISITS, {"work": {"revisited": 43}}, {"work": {}}),  # where nothing is fetched again
             *((figures, {cause: {}}, {"work": {}}) for cause, figures in bound.FIGURES.items()),
             (f"{program()} ctl JOBDIR resume", {"pause": {"trouble": "paused"}}, {"disk": {}}),
             *((why, {"pause": {"trouble": why}}, {"disk": {}}) for why in bound.PAUSES),
@@ -2115,6 +2117,9 @@ CLAIMS = {
                 for wrong in (
                     {"counters": Counter({"outcome/dns": 1})},
                     {"counters": Counter({"flaw/coding": 1})},
+                    {"statistics.outcomes": Counter({401: 40, 404: 152})},
+                    {"frontier": Counter({"dropped/-9998": 1})},
+                    {"filtered": Counter({"known_path": 1})},
                     {"counters": Counter({"status/503": 1})},  # although the URL had a good answer later
                     {"counters": Counter({"recognised/wall/anubis": 1})},
                     {"stats": {"errors": 1}},
@@ -2132,6 +2137,12 @@ CLAIMS = {
                 {"counters": Counter({"status/429": 1})},
                 {"counters": Counter({"status/404": 1})},
             ),
+            (
+                "{} gave no page: {}.",
+                {"statistics.outcomes": Counter({404: 152, 401: 40})},
+                {"statistics.outcomes": Counter({301: 5, 304: 1, 503: 2, 200: 7, -9998: 1})},
+            ),
+            ("Left out: {}. See Skipped.", {"filtered": Counter({"depth": 1})}, {"filtered": Counter({"scope": 1})}),
             (
                 "{} ended with such an error; {} names them.",
                 {"statistics.outcomes": Counter({503: 1})},
@@ -2980,8 +2991,8 @@ CLAIMS = {
             ),
             (
                 "drone 1 has fetched nothing: its warnings say why, in {}",
-                {"figures": {"drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0, "failures": 2}]}},
-                {"figures": {"drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 1, "failures": 2}]}},
+                {"figures": {"drones": [{"drone": 0, "answers": 1}, {"drone": 1, "answers": 0, "failures": 2}]}},
+                {"figures": {"drones": [{"drone": 0, "answers": 1}, {"drone": 1, "answers": 1, "failures": 2}]}},
                 hive_begun,
             ),
             ("{}: not written: {}", {"write": OSError("full")}, {}, hive_begun),

@@ -48,10 +48,12 @@ def _of(request: Request) -> Trip:
 
 
 def _phase(trip: Trip, url: str, running: set[Trip], way: str | None) -> str:
-    """The step: an answer is read or rendered, or its page is in the spider and the pipelines.
+    """The step: an answer is read by another process or rendered, or its page is in the spider and the pipelines.
 
     `way` is the proxy, which looks up names by itself.
     """
+    if trip.readers:
+        return "reader"
     if trip.outcome is not None or trip.refusal is not None:
         return "pipelines"
     if trip not in running or trip.fetched is not None:

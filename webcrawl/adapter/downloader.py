@@ -220,6 +220,7 @@ class FrontierDownloader:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
         trip.fetched = trip.outcome  # its host may be asked again
         task = self.running.begin(trip)
+        trip.readers += 1
         try:
             await reading
         except asyncio.CancelledError:
@@ -231,6 +232,7 @@ class FrontierDownloader:
             self.on_lack(tamed(error))
             raise
         finally:
+            trip.readers -= 1
             self.running.end(trip)
 
     def in_flight(self, url: str) -> Outcome | None:

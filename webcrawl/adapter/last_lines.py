@@ -22,8 +22,6 @@ from webcrawl.frontier.charges import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import left_out, revisit_figures, stats_file
 
-ERRORS = ("status/408", "status/429", "status/5")  # counters
-
 
 def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before: int = 0) -> list[str]:
     """The pages of a run of some seconds, and where they lie; `before` is the number of pages of earlier runs."""
@@ -42,6 +40,7 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
     lines = [
         first,
+        *_no_pages(figures),
         *_errors(figures),
         *_unanswered(figures),
         *_cut_short(figures),
@@ -60,9 +59,17 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
     return [*lines, f"{kept}{what} is in {folder}"]
 
 
+def _no_pages(figures: Mapping[str, Any]) -> Iterator[str]:
+    """The URLs whose answers are no pages, over all runs; errors of servers have a line of their own."""
+    if found := stats_file.without_page(_outcomes(figures)):
+        each = ", ".join(f"{status}: {many}" for status, many in found.items())
+        yield f"{count(sum(found.values()), 'URL')} gave no page ({each})"
+
+
 def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The answers that count as pages and are none, or seem to be none, over all runs, repeats included."""
-    errors = {name.removeprefix("status/"): many for name, many in figures.items() if name.startswith(ERRORS) and many}
+    """The answers that are no pages, or seem to be none, over all runs, repeats included."""
+    statuses = sorted(stats_file.SERVER_ERRORS)
+    errors = {str(status): many for status in statuses if (many := figures.get(f"status/{status}"))}
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
     for found, what in ((errors, "are errors of servers"), (walls, "are walls"), (others, "seem to be no pages")):
@@ -74,7 +81,7 @@ def _errors(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _ended(figures: Mapping[str, Any]) -> str:
     """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
-    lost = sum(many for status, many in _outcomes(figures).items() if f"status/{status}".startswith(ERRORS))
+    lost = sum(many for status, many in _outcomes(figures).items() if int(status) in stats_file.SERVER_ERRORS)
     return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
 
 

@@ -111,7 +111,7 @@ class FrontierScheduler:
         try:
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
-            self.was_complete = self.crawl.parts.counters["pages"] > 0 and not self.has_pending_requests()
+            self.was_complete = self.crawl.parts.counters["answers"] > 0 and not self.has_pending_requests()
             await self._begin_since(getattr(spider, "earlier_crawls", ""))
             if ahead is not None:
                 await ahead.begin()

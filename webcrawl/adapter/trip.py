@@ -40,6 +40,7 @@ class Trip:
     awaited: str = ""  # the URL of that, also while its robots.txt is fetched
     private: bool = False  # its request has a secret in it: logged, but not archived
     fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
+    readers: int = 0  # processes that read its answer now: of PDFs, of documents, or for a score
     writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
     booked: bool = False  # it is over
     owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner

@@ -187,6 +187,12 @@ def is_sitemap(path: str) -> bool:
 
 
 @lru_cache(1024)
+def may_be_page(path: str) -> bool:
+    """Return whether a discovery path leads to what people read: not to a robots.txt, a sitemap or a probe."""
+    return not path.upper().endswith(("P", "S")) and not is_sitemap(path)
+
+
+@lru_cache(1024)
 def from_sitemap(path: bytes) -> bool:
     """Return whether a discovery path leads to a sitemap, or to a page that one names; redirects do not matter."""
     return path.rstrip(b"R").removesuffix(b"L").rstrip(b"Rr")[-1:] in (b"M", b"m")

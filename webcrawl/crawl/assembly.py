@@ -41,7 +41,7 @@ from webcrawl.crawl.rules import (
     needs_all_seeds,
     rules_of,
 )
-from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatistics
+from webcrawl.crawl.saved_state import FilterStates, SavedCounters, SavedStatistics, rename_answers
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.segments import FOUND, FoundLog
 from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
@@ -193,6 +193,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     heed(ground.in_force, db, filters, frontier, robots.book, ending)
 
     saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)
+    rename_answers(counters, saved.statistics)
     post = _post(ground, ours, seen, unkept)
     elsewhere = post.drone if post is not None else None
     rendering = _rendering(ground, saved)

@@ -35,6 +35,7 @@ class Cause(StrEnum):
     TLS = "tls"
     TRANSFER = "transfer"
     BROWSER = "browser"
+    READERS = "readers"
     PAGES = "pages"
     SLOTS = "slots"
     ANSWERS = "answers"
@@ -64,6 +65,7 @@ class Look:
     securing: int = 0  # for the TLS handshake,
     receiving: int = 0  # for the rest of a body,
     rendering: int = 0  # for a browser,
+    reading: int = 0  # for a process that reads PDFs or documents, or gives scores,
     processing: int = 0  # for the spider and the pipelines
     hosts: int = 0  # hosts with any of these
     ready: int = 0  # hosts that may be asked and are not
@@ -74,6 +76,7 @@ class Look:
     queued: int = 0  # URLs
     aside: int = 0  # of these: URLs of hosts set aside,
     over_budget: int = 0  # URLs beyond their domains' budgets, or folded
+    revisited: int = 0  # pages that are fetched again
     ran: float = 0.0  # seconds that the event loop's thread has run,
     crowded: float = 0.0  # waited for a core that others used,
     stalled: float = 0.0  # waited for files,
@@ -124,6 +127,7 @@ def _downloads(look: Look) -> Cause:
         Cause.TLS: look.securing,
         Cause.TRANSFER: look.receiving,
         Cause.BROWSER: look.rendering,
+        Cause.READERS: look.reading,
         Cause.PAGES: look.processing,
     }
     step = max(steps, key=steps.__getitem__)
@@ -204,6 +208,7 @@ WORDS = {
     Cause.TLS: "TLS handshakes",
     Cause.TRANSFER: "bodies on their way",
     Cause.BROWSER: "the browser",
+    Cause.READERS: "the readers of documents",
     Cause.PAGES: "the spider and the pipelines",
     Cause.SLOTS: "CONCURRENT_REQUESTS",
     Cause.ANSWERS: "hosts that take long to answer",
@@ -236,6 +241,10 @@ HELPS = {
         "a faster line if this one is full, or else a higher CONCURRENT_REQUESTS; a smaller DOWNLOAD_TRUNCATE"
     ),
     Cause.BROWSER: "more hosts, each with one page at a time; a higher PLAYWRIGHT_MAX_CONTEXTS, if there are cores",
+    Cause.READERS: (
+        f"more cores: documents are read by at most four processes; {program()} process makes them later, of a crawl "
+        "without documents in OUTPUTS; a quicker SCORER"
+    ),
     Cause.PAGES: (
         "callbacks and pipelines that take less time: one that blocks holds up the whole crawl, one that awaits its "
         "own host"
@@ -261,10 +270,9 @@ HELPS = {
         "resume, for one that was paused by command"
     ),
     Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET; TRAP_RULES=0 for URLs that are folded",
-    Cause.WORK: (
-        "more seeds, a wider URL_SCOPE; where pages are fetched again, a smaller REVISIT_AGE or a higher REVISIT_RATE"
-    ),
+    Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
+MORE_REVISITS = "a smaller REVISIT_AGE or a higher REVISIT_RATE"
 NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",
@@ -286,6 +294,7 @@ FIGURES = {
     Cause.TLS: "{securing:.0f} of {asked:.0f} downloads are in a handshake",
     Cause.TRANSFER: "{receiving:.0f} of {asked:.0f} downloads receive a body, {bytes} per second in all",
     Cause.BROWSER: "{rendering:.0f} of {asked:.0f} pages under way are in the browser, or wait for it",
+    Cause.READERS: "{reading:.0f} of {asked:.0f} pages under way wait for a process that reads or scores them",
     Cause.PAGES: (
         "{processing:.0f} of {asked:.0f} pages under way are there; the event loop worked {ran} of the time, and was "
         "held up {late}"
@@ -315,7 +324,7 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     last = tally.last[cause]
     said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
     why = said_by_itself[cause] if cause in said_by_itself else FIGURES.get(cause, "").format_map(figures)
-    helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else HELPS[cause]
+    helps = PAUSES.get(why, HELPS[cause]) if cause is Cause.PAUSE else help_for(cause, revisits=means["revisited"] > 0)
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
         helps = FEW_FILES.format_map(figures)
     if cause is Cause.FAILURES and means["over_budget"] >= 1:
@@ -325,6 +334,13 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
     said += f" ({why})" if why else ""
     return said if cause is Cause.PAUSE and trouble not in (None, why) else f"{said}; what helps: {helps}"
+
+
+def help_for(cause: Cause, *, revisits: bool) -> str:
+    """Return what helps against a cause; `revisits`: the crawl fetches pages again."""
+    if cause is Cause.WORK and revisits:
+        return f"{HELPS[cause]}; {MORE_REVISITS}"
+    return HELPS[cause]
 
 
 def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 
-from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap
+from webcrawl.base.model import Exchange, Link, Outcome, Status, is_sitemap, may_be_page
+from webcrawl.base.page_values import walled
 from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
@@ -22,6 +23,8 @@ from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.meta_row import CLEAN
 
 TIMED_OUT, TOO_MANY = 408, 429  # requests: as with 5xx, the server says that it fails
+ANSWERS = "answers"  # the counter of answers that ended their URLs, whatever their status; of robots.txt too
+PAGES = "pages"  # the counter of those that are pages
 PROBES = "probes"
 REPEATS = "repeats"  # the counter of answers that ended nothing: their URLs were asked for again
 NO_OUTCOMES = frozenset((Status.UNTRIED, Status.DEFERRED))  # the link comes again as if it had not been taken
@@ -163,7 +166,9 @@ class Crawl:
         else:
             parts.frontier.unasked(link, parts.clock())
         ends, kind = not asked or final or outcome.wall, counted_as(link.path)
-        self._counted(outcome, exchange, kind if ends or kind != "pages" else REPEATS)
+        self._counted(outcome, exchange, kind if ends or kind != ANSWERS else REPEATS)
+        if ends:
+            self._count_page(link, outcome, exchange)
         if not asked:
             parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
         elif ends:
@@ -188,7 +193,7 @@ class Crawl:
         self._counted(Outcome(status), None)
         parts.refusals.dropped(link, status)
 
-    def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = "pages") -> None:
+    def _counted(self, outcome: Outcome, exchange: Exchange | None, answer: str = ANSWERS) -> None:
         """`answer`: the counter of an answer. A server's error is one, and a failure; a probe is neither."""
         counters, status = self.parts.counters, outcome.status
         if 0 < status < TIMED_OUT or answer == PROBES:  # nearly always
@@ -203,6 +208,12 @@ class Crawl:
                 count_known(counters, exchange)
             if exchange.since is not None:
                 counters[f"since/{exchange.since}"] += 1
+
+    def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Count an answer of status 2xx, unless a wall gave it or its URL is no page's; statistics do the same."""
+        if 200 <= outcome.status < 300 and may_be_page(link.path):
+            notes = exchange.notes if exchange is not None else ()
+            self.parts.counters[PAGES] += not (notes and walled(notes))
 
     def _ended(self, outcome: Outcome) -> float:
         return self.parts.clock.at(outcome.ended) if outcome.ended else 0.0
@@ -272,7 +283,7 @@ class Crawl:
             figures = at_rest(figures)
         seen["cache_hit_rate"] = (seen["cache_hits"] + known) / asked if asked else 0.0
         own = {
-            **{name: counters[name] for name in ("pages", "failures", "bytes")},
+            **{name: counters[name] for name in (PAGES, ANSWERS, "failures", "bytes")},
             **counters,
             "links/waiting": parts.portions.links,
             **figures,
@@ -316,4 +327,4 @@ def at_rest(figures: dict[str, int | float]) -> dict[str, int | float]:
 @lru_cache(1024)
 def counted_as(path: str) -> str:
     """The counter of answers to links with this discovery path."""
-    return PROBES if path.endswith("S") else "sitemaps" if is_sitemap(path) else "pages"
+    return PROBES if path.endswith("S") else "sitemaps" if is_sitemap(path) else ANSWERS

@@ -81,7 +81,7 @@ def open_revisiting(
         if pages := [*watched]:  # by a former run
             policy.rates.beliefs(pages)
     parts = (path, policy), split, frontier, importance, counts, random, excluded
-    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["pages"])
+    revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"])
     counts.now = revisiting.now
     moments.join(revisiting)
     moments.ended.append(counts.hear)
@@ -97,7 +97,7 @@ def open_revisiting(
     in_force.listen(OF_REVISITS, change)
     if post is not None:
         split.part = post.part
-    _tell(len(revisits), on=on, late=data is None and counters["pages"] > 0)
+    _tell(len(revisits), on=on, late=data is None and counters["answers"] > 0)
     signalling = _signalling(revisiting, pipeline, site_of, post)
     moments.join(signalling)
     return revisiting, signalling

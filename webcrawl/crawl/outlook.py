@@ -24,7 +24,7 @@ class Outlook:
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
         taken = self._parts.frontier.counters
-        return self._parts.counters["pages"] + self._parts.counters["failures"] + taken["taken"] + taken["added"]
+        return self._parts.counters["answers"] + self._parts.counters["failures"] + taken["taken"] + taken["added"]
 
     def ready_hosts(self) -> int:
         """Hosts that may be asked and are not."""

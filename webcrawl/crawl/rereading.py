@@ -99,5 +99,6 @@ class Rereading(Offline):
         if self.parts.halfway:
             self.parts.halfway.finished(link.url)
         self._counted(outcome, exchange)
+        self._count_page(link, outcome, exchange)
         self.parts.log.finished(link, outcome, exchange, notes_of(link, exchange))
         return False

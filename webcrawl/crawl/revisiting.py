@@ -87,6 +87,11 @@ class Revisiting(Part):
         revisits.foreign, revisits.is_full = self._is_foreign, self._due.is_full
         db.join(self)
 
+    @property
+    def fetched_again(self) -> int:
+        """Return how many pages this run fetches again."""
+        return len(self) if self._on else 0
+
     def __len__(self) -> int:
         """Pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._due.total

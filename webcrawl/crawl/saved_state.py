@@ -60,6 +60,12 @@ class SavedStatistics(Part):
         self._db.set(STATISTICS, msgpack.packb(self.statistics.save()))
 
 
+def rename_answers(counters: Counter[str], statistics: Statistics) -> None:
+    """Bring the counters of an earlier version up to date: its `pages` counted every answer."""
+    if counters["pages"] and "answers" not in counters:
+        counters["answers"], counters["pages"] = counters["pages"], statistics.documents
+
+
 class FilterStates(Part):
     """Saves and restores the states of a chain's filters, by name."""
 

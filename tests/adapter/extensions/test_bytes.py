@@ -29,7 +29,7 @@ class TestTotal:
         reasons, pages = zip(*said, strict=True)
 
         assert reasons == ("closespider_bytes", "closespider_bytes", "closespider_bytes", "finished")
-        assert 0 < pages[0] == pages[1] < pages[2] < pages[3] == 300 + 10
+        assert 0 < pages[0] == pages[1] < pages[2] < pages[3] == 300
 
     def test_the_line(self, tmp_path, simweb):
         """The log says what was reached, and what to do."""

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from webcrawl.crawl.control.answer_text import shown, status
 
-FIGURES = {"state": "running", "seconds": 61.6, "pages": 1, "failures": 2, "queued": 3, "hosts": 4, "trouble": ""}
+FIGURES = {"state": "running", "seconds": 61.6, "pages": 1, "answers": 5, "failures": 2, "queued": 3}
+FIGURES |= {"hosts": 4, "trouble": ""}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_status():
     found = [*status({**FIGURES, "in_force": ["pause", "exclude \x1b"], "bytes": 2_500_000})]
 
     assert found == [
-        "running, 62 s since it was started: 1 page, 2 failures, 3 queued, 4 hosts with URLs, 2.5 MB",
+        "running, 62 s since it was started: 1 page of 5 answers, 2 failures, 3 queued, 4 hosts with URLs, 2.5 MB",
         "in force by command:",
         "  pause",
         "  exclude \\x1b",

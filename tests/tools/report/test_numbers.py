@@ -33,8 +33,8 @@ def test_the_large_numbers(crawled):
     """Documents, hosts, URLs and seeds."""
     tiles, truth = crawled.page.tiles(), crawled.truth
 
-    assert tiles["documents"] == f"{truth.documents.total():,}"
-    assert tiles["hosts with documents"] == f"{len(+truth.documents):,}"
+    assert tiles["pages"] == f"{truth.documents.total():,}"
+    assert tiles["hosts with pages"] == f"{len(+truth.documents):,}"
     assert tiles["URLs ended"] == f"{truth.outcomes.total():,}"
     assert tiles["URLs queued"] == f"{crawled.stats['queued']:,}"
     assert tiles["seeds with an outcome"] == f"{len(truth.seeds):,}"

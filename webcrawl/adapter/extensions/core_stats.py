@@ -51,7 +51,7 @@ class PagesCoreStats(CoreStats):
     def copy(self) -> None:
         items = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
         self._set("item_scraped_count", getattr(items, "scraped", 0))
-        self._set("response_received_count", self._of_this_run("pages"))
+        self._set("response_received_count", self._of_this_run("answers"))
         for name in self._counters:
             kind, _, status = name.partition("/")
             if kind == "status":

@@ -88,7 +88,8 @@ class Lines:
         begin = f"{trouble}, " if (trouble := self._trouble(asked, ready)) else ""
         figures = self._figures
         return (
-            f"{begin}{count(pages, 'page')} ({rate:.1f}/s), {figures['queued']} queued{_aside(figures)}, "
+            f"{begin}{count(pages, 'page')} ({rate:.1f}/s) of {count(int(figures['answers']), 'answer')}, "
+            f"{figures['queued']} queued{_aside(figures)}, "
             f"hosts: {asked} asked {ready} ready {waiting} waiting, {figures['seen/keys']} seen, "
             f"{count(int(figures['failures']), 'failure')}, {figures['bytes'] / 1e6:.1f} MB{_revisits(figures)}"
         )

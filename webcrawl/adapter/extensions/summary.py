@@ -38,6 +38,7 @@ class Summary:
     def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
         self._crawler, self._folder, self._aloud = crawler, folder, aloud
         self._reason = ""  # for which the crawl has ended
+        self._before = self._answers_before = 0  # pages and answers of earlier runs
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -50,12 +51,13 @@ class Summary:
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun, self._before = time.monotonic(), self._crawl.parts.counters["pages"]
+        self._answers_before = self._crawl.parts.counters["answers"]
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:
         """The text of the first line behind the folder."""
         queued = int(self._crawl.stats()["queued"])
-        if self._before or queued:
+        if self._answers_before or queued:
             again = "; the last run was killed, or failed: what it did after that is dropped, and done again"
             found = f": resumed with {count(self._before, 'page')} and {queued_urls(queued)}"
             return f"{found}{self._added()}{again * self._crawl.cut_short}"
@@ -89,9 +91,9 @@ class Summary:
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = [f"{self._folder} has what the last checkpoint has"] if self._folder.exists() else []
         elif not values_of(self._crawler)["HIVE_DRONES"]:
-            lines += self.afterwards() if self._crawl.parts.counters["pages"] else []
+            lines += self.afterwards() if self._crawl.parts.counters["answers"] and not self._fates() else []
             lines += self.stopped(reason)
-        if scheduler_of(self._crawler).was_complete and self._crawl.parts.counters["pages"] == self._before:
+        if scheduler_of(self._crawler).was_complete and self._crawl.parts.counters["answers"] == self._answers_before:
             logger.warning("%s: the crawl was complete: nothing was left to do. Use another JOBDIR", self._folder)
         for line in lines:
             logger.info("%s", line)

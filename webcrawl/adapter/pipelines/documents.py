@@ -15,7 +15,7 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.pipelines.output import Chosen
 from webcrawl.adapter.pipelines.text import dropped, has_news
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
+from webcrawl.adapter.trip import Trip, page_under_way, when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
@@ -94,11 +94,14 @@ class DocumentsPipeline(Chosen):
             "fetched": iso(page.fetched_at)[:10],
         }
         reader = min(self._readers, key=lambda one: one.waiting)
+        trip = page_under_way() or Trip()
         reader.waiting += 1
+        trip.readers += 1
         try:
             asked = reader.thread.submit(reader.process.document, head, body)
             about = await asyncio.wrap_future(asked)
         finally:
+            trip.readers -= 1
             reader.waiting -= 1
         if page.exchange is not None and CUT in page.exchange.notes:
             about = {**about, "cut": True}  # anew: all pages that break their reader have one

@@ -24,8 +24,10 @@ def shown(answer: Any) -> Iterator[str]:
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
     """The progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
     trouble = figures.get("trouble") or ""
+    pages, answers, failures = (int(figures.get(name, 0)) for name in ("pages", "answers", "failures"))
     parts = [
-        *(count(int(figures.get(name, 0)), noun) for name, noun in (("pages", "page"), ("failures", "failure"))),
+        f"{count(pages, 'page')} of {count(answers, 'answer')}",
+        count(failures, "failure"),
         f"{figures.get('queued', 0)} queued",
         f"{count(int(figures.get('hosts', 0)), 'host')} with URLs",
     ]

@@ -24,7 +24,7 @@ from webcrawl.store.lock import FileLock, Lock, is_held
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
 PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
-NEEDED = dict.fromkeys(("pages", "queued", "failures"), 0)
+NEEDED = dict.fromkeys(("pages", "answers", "queued", "failures"), 0)
 
 
 @dataclass(frozen=True, slots=True)

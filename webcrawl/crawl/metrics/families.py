@@ -75,7 +75,7 @@ VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
 COUNTERS = (
-    Row("pages", "pages", "Answers of any status that ended their URLs: of robots.txt too, not of sitemaps."),
+    Row("pages", "pages", "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls."),
     Row("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
     Row("links", "links", "Links found in pages."),
     Row("seeds", "seeds", "Seeds read."),

@@ -12,7 +12,7 @@ from functools import lru_cache
 from heapq import nlargest
 from typing import Any
 
-from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, is_sitemap
+from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
 from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
@@ -96,7 +96,7 @@ class Statistics:
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300 or probe or wall or is_sitemap(path):
+        if not 200 <= status < 300 or wall or not may_be_page(path):
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return

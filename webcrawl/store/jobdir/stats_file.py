@@ -19,6 +19,7 @@ UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason
 RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
 REFUSED = "browser/refused"  # requests of rendered pages: a counter of all, and with the reason behind a slash
 WALL = "wall/"  # after that, before a vendor
+SERVER_ERRORS = frozenset((408, 429, *range(500, 600)))  # statuses of servers that fail, not of missing pages
 MOST_BYTES = 1 << 24  # bytes that are read
 
 
@@ -55,6 +56,16 @@ def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, in
     }
     walls = {name.removeprefix(WALL): many for name, many in found.items() if name.startswith(WALL)}
     return walls, {name: many for name, many in found.items() if not name.startswith(WALL)}
+
+
+def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
+    """Return how many URLs ended with which answer that is no page, by status; in a file statuses are strings.
+
+    Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier fetch has the text.
+    """
+    found = {int(status): many for status, many in outcomes.items() if many}
+    missing = [status for status in found if status >= 300 and status != 304 and status not in SERVER_ERRORS]
+    return {status: found[status] for status in sorted(missing)}
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:
@@ -102,7 +113,7 @@ APART = (
     *LISTS,
 )  # not by their values alone
 MAIN = (  # what the list of drones has of each
-    *("drone", "state", "reason", "pages", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
+    *("drone", "state", "reason", "pages", "answers", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
     *("host", "jobdir", "trouble"),
 )
 

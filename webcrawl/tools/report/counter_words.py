@@ -22,8 +22,6 @@ STATUSES = {
     -9998: "forbidden by robots.txt",
 }
 
-SERVERS = frozenset((408, 429, *range(500, 600)))  # of answers that are errors of their servers
-
 CUTS = {
     "truncated/length": "longer than DOWNLOAD_TRUNCATE",
     "truncated/time": "not complete in time",

@@ -20,6 +20,7 @@ from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import HostRow, OriginRow, behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.host_row import State as Place
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.left_out import FILTERED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.revisit_source import Revisits, history_of, of_hive, read_revisits
@@ -54,6 +55,13 @@ class Source:
     def crawls(self) -> list[Source]:
         """Itself, or the drones of a hive."""
         return self.drones or [self]
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """All counters by the names that they have in stats.json."""
+        filtered = {f"{FILTERED}{name}": many for name, many in self.filtered.items()}
+        frontier = {f"frontier/{name}": many for name, many in self.frontier.items()}
+        return {**self.counters, **filtered, **frontier}
 
     @property
     def seeds_read(self) -> int:

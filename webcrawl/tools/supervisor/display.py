@@ -63,15 +63,16 @@ class Display:
 
 def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()) -> str:
     """The line of a log, with exact numbers."""
-    pages, queued, hosts, seen, failures, size = (
-        figures.get(name, 0) for name in ("pages", "queued", "hosts", "seen/keys", "failures", "bytes")
+    pages, answers, queued, hosts, seen, failures, size = (
+        figures.get(name, 0) for name in ("pages", "answers", "queued", "hosts", "seen/keys", "failures", "bytes")
     )
     lacking = [f"{', '.join(map(str, some))} {how}" for some, how in ((down, "down"), (silent, "not heard of")) if some]
     away = f" ({', '.join(lacking)})" if lacking else ""
     trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
     return (
-        f"{trouble}{count(pages, 'page')} ({rate:.1f}/s), {queued} queued, {count(hosts, 'host')}, {seen} seen, "
-        f"{count(failures, 'failure')}, {size / 1e6:.1f} MB{_revisits(figures)}, {count(drones, 'drone')}{away}"
+        f"{trouble}{count(pages, 'page')} ({rate:.1f}/s) of {count(answers, 'answer')}, {queued} queued, "
+        f"{count(hosts, 'host')}, {seen} seen, {count(failures, 'failure')}, {size / 1e6:.1f} MB"
+        f"{_revisits(figures)}, {count(drones, 'drone')}{away}"
     )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from webcrawl.base.model import FAILURES
+from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import by_type
-from webcrawl.crawl.bound import HELPS, WORDS, shares
+from webcrawl.crawl.bound import WORDS, help_for, shares
 from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
-from webcrawl.store.jobdir import stats_file
+from webcrawl.store.jobdir import left_out, stats_file
 from webcrawl.store.jobdir.series import Series
+from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools import charts
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report import numbers
@@ -32,9 +33,9 @@ def overview(source: Source, log: Log) -> Html:
     return tag(
         "div",
         tiles(
-            (numbers.number(statistics.documents), "documents", rate(statistics.series)),
-            (numbers.size(statistics.size), "in documents", f"{_mean(statistics.size, statistics.documents)} each"),
-            (about + numbers.number(hosts), "hosts with documents", f"{numbers.count(state.hosts, 'host')} known"),
+            (numbers.number(statistics.documents), "pages", rate(statistics.series)),
+            (numbers.size(statistics.size), "in pages", f"{_mean(statistics.size, statistics.documents)} each"),
+            (about + numbers.number(hosts), "hosts with pages", f"{numbers.count(state.hosts, 'host')} known"),
             (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
             (numbers.number(log.seeds.ended), "seeds with an outcome", _seeds(source)),
@@ -148,12 +149,30 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
 
 def _of_servers(source: Source) -> Iterator[Html]:
     """Their errors, of which most URLs come again."""
-    if errors := {status: many for status in sorted(words.SERVERS) if (many := source.counters[f"status/{status}"])}:
+    counts = {status: source.counters[f"status/{status}"] for status in sorted(SERVER_ERRORS)}
+    if errors := {status: many for status, many in counts.items() if many}:
         each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
         yield note(f"Answers that were an error of their server, repeats included: {each}.")
-    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in words.SERVERS):
+    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVER_ERRORS):
         where = "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log"
         yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
+
+
+def _without_page(source: Source) -> Iterator[Html]:
+    """The URLs that are missing, refused or odd; a redirect is none of these."""
+    found = stats_file.without_page(source.statistics.outcomes)
+    if missing := {status: many for status, many in found.items() if status not in REDIRECTS}:
+        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in missing.items())
+        yield note(f"{numbers.count(sum(missing.values()), 'URL')} gave no page: {each}.")
+
+
+def _cut(source: Source) -> Iterator[Html]:
+    """The answers of which a part is missing."""
+    if cut := source.statistics.truncated.rows():
+        head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
+        yield table("cut-table", head, cut, "Answers that were not taken whole")
+    if kinds := {name.removeprefix(CUT): many for name, many in source.counters.items() if name.startswith(CUT)}:
+        yield note(f"Longer than DOWNLOAD_TRUNCATE, by type: {by_type(kinds)}.")
 
 
 def wrong(source: Source) -> Html:
@@ -167,6 +186,7 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
+    parts += _without_page(source)
     parts += _of_servers(source)
     walls, seeming = stats_file.recognised(source.counters)
     if walls:
@@ -181,14 +201,11 @@ def wrong(source: Source) -> Html:
         parts.append(note(f"{requests}: they could not be kept, or their methods are gone, as the log says."))
     if unexpected := int(source.stats.get("errors") or 0):
         parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
-    cut = source.statistics.truncated.rows()
-    if cut:
-        head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
-        parts.append(table("cut-table", head, cut, "Answers that were not taken whole"))
-    if kinds := {name.removeprefix(CUT): many for name, many in source.counters.items() if name.startswith(CUT)}:
-        parts.append(note(f"Longer than DOWNLOAD_TRUNCATE, by type: {by_type(kinds)}."))
+    parts += _cut(source)
+    if said := left_out.in_words(source.figures):
+        parts.append(note(f"Left out: {said}. See Skipped."))
     if not parts:
-        right = "no attempt failed, and no answer had a flaw, was cut, a wall or a server's error"
+        right = "every answer was a whole page or a redirect, and nothing was left out but what is out of scope"
         parts.append(note(f"Nothing went wrong: {right}."))
     return section("wrong", "What went wrong", join(*parts))
 
@@ -199,7 +216,8 @@ HEAD = [Column("Bound by"), Column("Time", "seconds"), Column("Share", "share"),
 def bound(source: Source) -> Html:
     """A row for each cause; of a hive the time of all drones."""
     rows: list[list[Cell]] = [
-        [WORDS[cause], seconds, share, HELPS[cause]] for cause, (seconds, share) in shares(source.counters).items()
+        [WORDS[cause], seconds, share, help_for(cause, revisits=source.revisits is not None)]
+        for cause, (seconds, share) in shares(source.counters).items()
     ]
     if not rows:
         return section("bound", "What bounded it", note("Nobody has looked at it while it ran."))

@@ -28,11 +28,7 @@ LET_IN = (
 
 def skipped(source: Source) -> Html:
     """URLs that were found and left out, by reason."""
-    figures = {
-        **source.counters,
-        **{f"{left_out.FILTERED}{name}": many for name, many in source.filtered.items()},
-        **{f"frontier/{name}": many for name, many in source.frontier.items()},
-    }
+    figures = source.figures
     rows: list[list[Cell]] = [[rule.words, rule.stage, many] for many, rule in left_out.left_out(figures)]
     rows += [
         [words.status(int(name.removeprefix(left_out.DROPPED))), left_out.Stage.TURN, figures[name]]
