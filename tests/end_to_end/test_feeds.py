@@ -134,3 +134,18 @@ def test_an_item_that_cannot_be_exported_is_told(tmp_path):
     assert statuses == [1]
     assert said.count("an item cannot be exported, so its feed lacks it") == 2
     assert len((tmp_path / "items.jl").read_text().splitlines()) == len(ALL) - 2
+
+
+def test_a_feed_without_items_is_there(tmp_path):
+    """A feed of a crawl without items is written all the same, as in Scrapy.
+
+    Scrapy opens it when the crawl is closed: by then crawl.db was closed, and the feed was missing.
+    """
+    spider = SPIDER.replace("            yield row\n", "")
+    feeds = {f"{tmp_path}/none.json": {"format": "json"}, f"{tmp_path}/none.jl": {"format": "jsonlines"}}
+
+    statuses, said = statuses_of(tmp_path, feeds, spider=spider)
+
+    assert (statuses, "Traceback" in said) == ([0], False)
+    assert json.loads((tmp_path / "none.json").read_text()) == []
+    assert (tmp_path / "none.jl").read_text() == ""

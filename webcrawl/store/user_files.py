@@ -204,6 +204,7 @@ class UserFiles:
         self._journals: list[Path] = []
         self._number = 0
         self._is_read = False
+        self._shut_marks: dict[str, bytes] = {}  # by path, once crawl.db is being closed
         self.is_over = False
         db.join(self)
 
@@ -261,7 +262,7 @@ class UserFiles:
             left.is_ended = word == ENDED
 
     def _shut(self, path: Path) -> Mark | None:
-        value = self._db.get(f"{SHUT}{path}")
+        value = self._shut_marks.get(f"{SHUT}{path}") if self.is_over else self._db.get(f"{SHUT}{path}")
         return Mark(*msgpack.unpackb(value)) if value else None
 
     def _cut(self, path: Path, left: Left) -> None:
@@ -326,7 +327,12 @@ class UserFiles:
             self._closing.append(self._db.worker.submit(close))
 
     def end(self) -> None:
-        """The crawl is being closed: what ends its files is written later, and noted in the journal only."""
+        """The crawl is being closed: what ends its files is written later, and noted in the journal only.
+
+        Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says is read now.
+        """
+        self.recover()
+        self._shut_marks = dict(self._db.named(SHUT))
         self.is_over = True
 
     def flush(self) -> None:
