@@ -43,6 +43,7 @@ def host(**of):
         "failures": 0,
         "state": None,
     }
+    plain["origin_of"] = lambda url: None  # none of its origins fails alone
     return SimpleNamespace(**{**plain, **of})
 
 
