@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.examples_of_docs import module_of
 from webcrawl.adapter.values import plain_values
 from webcrawl.crawl.last_run import OtherTerms, changes, keep_terms, late_outputs, more_pages, refuse, terms_of
 from webcrawl.store.crawldb import CrawlDB
@@ -38,7 +39,7 @@ class TestRefused:
 
     def test_another_frontier(self):
         """What waits lies in a form of each frontier's own; a crawl of which nothing is noted has ours."""
-        fifo = "fifo_frontier.FifoFrontier"
+        fifo = f"{module_of('frontier/fifo_frontier.py').__name__}.FifoFrontier"
         before = {name: value for name, value in terms().items() if name != "FRONTIER"}
 
         refuse(JOB, before, terms())
@@ -249,14 +250,14 @@ class TestKept:
         """Each run is compared with the one before it."""
         caplog.set_level("INFO", "webcrawl.crawl.last_run")
         said = []
-        for scope in ("any", "host", "host", "any"):
+        for depth in (50, 9, 9, 50):
             with closing(CrawlDB(tmp_path)) as db:
-                keep_terms(db, terms(URL_SCOPE=scope))
+                keep_terms(db, terms(URL_MAX_DEPTH=depth))
                 db.checkpoint()
             said.append(caplog.messages)
             caplog.clear()
 
-        assert said == [[], ["URL_SCOPE was any, now host"], [], ["URL_SCOPE was host, now any"]]
+        assert said == [[], ["URL_MAX_DEPTH was 50, now 9"], [], ["URL_MAX_DEPTH was 9, now 50"]]
 
     def test_a_crawl_from_before_they_were_kept(self, tmp_path):
         """A crawl without them takes those of its first run that has them."""

@@ -36,6 +36,7 @@ def bloom(db, *, cache=None):
 
 
 STORES = {"disk": disk, "memory": memory, "bloom": bloom}
+OF_CRAWLS = ("disk", "bloom")  # the package's own: `verify` knows these
 
 
 class Reopenable:

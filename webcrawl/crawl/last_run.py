@@ -32,7 +32,7 @@ REQUISITES = "REQUISITES"  # may be switched on, unless it is the seeds' hosts o
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
 SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much it says.
-UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG")
+UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")  # the last follows from others
 SPIDER = "spider"
 PROCESS = "process"  # the spider of `scrapy process`
 NONE = "none"

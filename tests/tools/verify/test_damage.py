@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from tests.support.jobs import killed, stopped
-from tests.support.seens import STORES
+from tests.support.seens import OF_CRAWLS
 from webcrawl.store.errors import StoreError
 from webcrawl.store.schema import LAYOUT
 from webcrawl.tools.verify.verify_crawl import verify
@@ -140,7 +140,7 @@ class TestFlippedBits:
 
         assert min(seen["line"], seen["file"]) >= 2, seen
 
-    @pytest.mark.parametrize("store", STORES)
+    @pytest.mark.parametrize("store", OF_CRAWLS)
     def test_the_database(self, tmp_path, store):
         """A flipped bit of crawl.db is reported, unless it is in free space: then no row has changed."""
         root = stopped(tmp_path / "job", store)
