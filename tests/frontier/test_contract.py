@@ -18,8 +18,8 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.walk_frontier import WalkFrontier
-from webcrawl.frontier.walkers import Walkers, WalkRules
+from webcrawl.lab.walks.walk_frontier import WalkFrontier
+from webcrawl.lab.walks.walkers import Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
 OK = Outcome(200, 0.2)  # a wait of two seconds

@@ -25,6 +25,7 @@ DOORS = {"__main__", "commands", "items", "settings"}  # the documented modules 
 WITH_SCRAPY = (
     *("webcrawl.adapter", "webcrawl.tools.commands", "webcrawl.tools.tool_command", "webcrawl.lab.commands"),
     *("webcrawl.tools.tool_run", "webcrawl.tools.exports", "webcrawl.lab.members", "webcrawl.__main__"),
+    "webcrawl.lab.walks.spider",
 )
 # Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.
 BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)

@@ -31,7 +31,6 @@ from webcrawl.adapter.finished_crawl import (
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
 from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
-from webcrawl.adapter.spiders.walk import BadWalk, WalkSpider, walk_rules
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.user_settings import on_command_line
@@ -45,8 +44,8 @@ from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.parts import Surroundings
-from webcrawl.frontier.walkers import WalkRules
 from webcrawl.net.dns_answer import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
@@ -65,7 +64,6 @@ logger = logging.getLogger(__name__)
 
 REASONS = (
     SettingError,
-    BadWalk,
     RulesError,
     SeedError,
     StoreError,
@@ -98,7 +96,7 @@ def preflight(
         check_scrapy()
         if issubclass(spider, WebSpider):
             _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
-        walk = walk_rules(arguments) if issubclass(spider, WalkSpider) else None
+        frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
         values = plain_values(own, arguments.get("name", spider.name))
         _handlers(own, values)
         check_feeds(own)
@@ -110,14 +108,14 @@ def preflight(
             _seeds(spider, arguments, values)
             if arguments.get("since"):
                 _since(arguments["since"], Path(values["JOBDIR"]))
-        start = _start(own, spider, arguments, values) if walk is None else None
+        start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
         first = again or not is_crawl(folder)  # a refusal leaves no new folder, and the old one in its place
         if first:
             _surroundings(values)
         make_room(folder, again=again)
         anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
-        _folder(values, arguments.get("name", spider.name), on_command_line(own), walk, start, anew=anew)
+        _folder(values, arguments.get("name", spider.name), on_command_line(own), frontier, start, anew=anew)
         if not first:
             _surroundings(values)
     except REASONS as error:
@@ -328,7 +326,7 @@ def _folder(
     values: Mapping[str, Any],
     spider: str,
     fixed: Collection[str],
-    walk: WalkRules | None = None,
+    frontier: OwnFrontier | None = None,
     start: Start | None = None,
     *,
     anew: bool = False,
@@ -351,7 +349,8 @@ def _folder(
         _check(folder)
         with _quiet("webcrawl"):
             seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
-            crawl, _ = assemble(values, Surroundings(seeds=seeds, fixed=fixed, walk=walk), spider=spider)
+            around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
+            crawl, _ = assemble(values, around, spider=spider)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error

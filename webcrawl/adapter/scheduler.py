@@ -166,8 +166,9 @@ class FrontierScheduler:
         self, spider: Spider, values: dict[str, Any], slots: int, *, makes_pages: bool
     ) -> tuple[Crawl, Visitor]:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
-        earlier, walk = getattr(spider, "earlier_crawls", None), getattr(spider, "walk_rules", None)
-        if not makes_pages or walk is not None:
+        earlier = getattr(spider, "earlier_crawls", None)
+        frontier = getattr(spider, "own_frontier", None)
+        if not makes_pages or frontier is not None:
             values["SITEMAPS"] = values["SITEMAPS"] or False  # off, unless somebody has asked for them
         return assemble(
             values,
@@ -179,7 +180,7 @@ class FrontierScheduler:
                 takes=Callbacks(spider).takes,
                 fixed=on_command_line(self.crawler.settings),
                 member=self.hive.member,
-                walk=walk,
+                frontier=frontier,
             ),
             spider=spider.name,
             arguments={"seeds": lists, "limit": limit, "since": earlier},

@@ -187,7 +187,8 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     unkept = Unkept(db, counters)
     rules = rules_of(values, ground.domains, ground.key)
-    frontier = open_frontier(values, db, rules, hooks, clock, around.walk, ground.outputs, ground.key)
+    own = None if around.frontier is None else around.frontier.kind(values, db, ground.outputs, clock, ground.key)
+    frontier = open_frontier(values, db, rules, hooks, clock, own)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"], clock(), shortens=not around.awaits_ends)
     heed(ground.in_force, db, filters, frontier, robots.book, ending)
@@ -375,7 +376,7 @@ def _seeding(ground: Ground, pipeline: LinkPipeline, seen: SeenStore, elsewhere:
         around.seeds,
         pipeline,
         seen,
-        all_first=around.walk is not None or needs_all_seeds(values),
+        all_first=around.frontier is not None or needs_all_seeds(values),
         in_turns=not values["URL_FOLLOW"],
         longest=values["URL_MAX_LENGTH"],
         elsewhere=elsewhere,

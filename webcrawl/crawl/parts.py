@@ -22,6 +22,7 @@ from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.request_word import Takes
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
@@ -29,7 +30,6 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
-from webcrawl.frontier.walkers import WalkRules
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -95,7 +95,7 @@ class Surroundings:
     takes: Takes = lambda *_: False  # which methods of the spider a request of another drone may name
     fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do
     member: Membership | None = None  # if the crawl is one drone of a hive
-    walk: WalkRules | None = None  # if it walks at random instead of fetching every URL once
+    frontier: OwnFrontier | None = None  # the spider's own, instead of the one that FRONTIER names
 
 
 ALONE = Surroundings()

@@ -23,10 +23,10 @@ from tests.support.walks import (
     variation,
     walked,
 )
-from webcrawl.frontier.walkers import WalkRules
 from webcrawl.lab.simweb import World, tree_pages
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.studies.random_walks import NoWalk, read_index, read_walk
+from webcrawl.lab.walks.walkers import WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
 SIX = 6.0  # standard deviations that are beyond chance

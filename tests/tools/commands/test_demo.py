@@ -163,7 +163,7 @@ def test_it_has_webcrawls_settings_in_any_project():
     project.set("CONCURRENT_REQUESTS", "7", "cmdline")
     own = own_settings(project)
 
-    assert own["SPIDER_MODULES"] == ["webcrawl.adapter.spiders"]
+    assert own["SPIDER_MODULES"] == ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"]
     assert own["SCHEDULER"] == "webcrawl.adapter.scheduler.FrontierScheduler"
     assert (own["CONCURRENT_REQUESTS"], own.getpriority("CONCURRENT_REQUESTS")) == ("7", 40)
 

@@ -1,1 +1,1 @@
-"""The spiders: `web` for the broad crawl, `walk` for random walks."""
+"""The spider of the broad crawl, `web`."""

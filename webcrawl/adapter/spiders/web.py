@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -24,6 +24,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.own_code import OwnCodeError, class_name, shown
 from webcrawl.content.html.found_links import FoundLink, PageLink
 from webcrawl.content.page import Page
+from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
@@ -101,6 +102,12 @@ class WebSpider(Spider):
             if kind not in WebSpider.__mro__:
                 names |= dict.fromkeys(_plain_attributes(kind))
         return list(names)
+
+    @classmethod
+    def frontier_of(cls, arguments: Mapping[str, str]) -> OwnFrontier | None:
+        """Return the frontier that the crawl has instead of FRONTIER, or None. Raise RulesError for a bad argument."""
+        del arguments
+        return None
 
     @classmethod
     def needs_seeds(cls) -> bool:

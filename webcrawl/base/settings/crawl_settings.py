@@ -46,7 +46,9 @@ URL_FILTERS = {
 CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The crawl": (
         Setting("BOT_NAME", "webcrawl").means("The project's name in Scrapy's logs."),
-        Setting("SPIDER_MODULES", ["webcrawl.adapter.spiders"]).means("Where Scrapy finds the spiders."),
+        Setting("SPIDER_MODULES", ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"]).means(
+            "Where Scrapy finds the spiders."
+        ),
         Setting("COMMANDS_MODULE", "webcrawl.commands").means(
             "Where Scrapy finds webcrawl's commands; crawl and runspider that check everything first; and, for "
             "single pages, fetch, shell, parse and others without a crawl."

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from webcrawl.base.loading import load
 from webcrawl.frontier.seen.files import SeenFiles, opened
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
@@ -26,8 +28,9 @@ from webcrawl.tools.verify.check_revisits import check_revisits, check_signals
 from webcrawl.tools.verify.check_seen import check_portions, check_seen
 from webcrawl.tools.verify.check_small_files import check_pagefiles, check_since, check_statistics, check_tags
 from webcrawl.tools.verify.check_tables import check_tables
-from webcrawl.tools.verify.check_walk import check_walk
 
+# What only some crawls have, by its row in the table meta: the dotted path of a check that is loaded for those alone.
+CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.check_walk.check_walk"}
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 
 
@@ -77,7 +80,9 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: check_host_tables(snapshot))
     yield from guarded(lambda: check_letters(snapshot, found))
     yield from guarded(lambda: check_revisits(snapshot, found))
-    yield from guarded(lambda: check_walk(snapshot, found))
+    for row, path in CHECKS_BY_ROW.items():
+        if snapshot.get(row) is not None:
+            yield from guarded(partial(load(path), snapshot, found))
     yield from guarded(lambda: meta_row.check(snapshot))
     damaged: set[Path] = set()
     for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):

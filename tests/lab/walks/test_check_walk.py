@@ -7,10 +7,10 @@ import msgpack
 import pytest
 
 from tests.support.walks import Walk
-from webcrawl.frontier.walkers import WalkRules
+from webcrawl.lab.walks.check_walk import check_walk
+from webcrawl.lab.walks.walkers import WalkRules
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_walk import check_walk
 
 LINKS = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}
 

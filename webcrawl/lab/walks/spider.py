@@ -8,25 +8,23 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.base.errors import RulesError
 from webcrawl.base.settings.setting_kinds import is_whole
-from webcrawl.frontier.walkers import JUMPS, WalkRules
+from webcrawl.lab.walks.walk_frontier import BY_DEPTH, UNLIMITED, OpenedWalk
+from webcrawl.lab.walks.walkers import JUMPS, WalkRules
 
 MOST_WALKERS, MOST_STEPS = 10_000, 10**12
 # A walk needs no archive, and the links of every page, each time. Nobody else is served while a walker waits at a host
 # that is away: so it waits for a second attempt only, which comes soon, and then leaves the host alone for a day.
 SETTINGS: dict[str, Any] = {
     "OUTPUTS": "",
-    "FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.depth.ByDepth",
+    "FRONTIER_PRIORITIZER": BY_DEPTH,
     "CONTENT_SEEN": "process",
-    "DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited",
+    "DOMAIN_BUDGET": UNLIMITED,
     "HOST_MAX_FAILURES": 2,
     "HOST_RETRY_WAIT": 15,
     "HOST_PATIENCE": 0,
 }
-
-
-class BadWalk(ValueError):  # noqa: N818 - reads as what it is
-    """An argument of a walk with an impossible value, in a line."""
 
 
 class WalkSpider(WebSpider):
@@ -39,8 +37,12 @@ class WalkSpider(WebSpider):
 
     def __init__(self, walkers: str = "", restart: str = "", jump: str = "", steps: str = "", **kwargs: Any) -> None:
         arguments = {"walkers": walkers, "restart": restart, "jump": jump, "steps": steps}
-        self.walk_rules = walk_rules({**kwargs, **arguments})
+        self.own_frontier = self.frontier_of({**kwargs, **arguments})
         super().__init__(**kwargs)
+
+    @classmethod
+    def frontier_of(cls, arguments: Mapping[str, str]) -> OpenedWalk:
+        return OpenedWalk(walk_rules(arguments))
 
     @classmethod
     def needs_seeds(cls) -> bool:
@@ -53,16 +55,16 @@ class WalkSpider(WebSpider):
 
 
 def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
-    """The values of the arguments of a walk; BadWalk if one is impossible. An empty one counts as missing."""
+    """The values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
-        raise BadWalk(f"-a since={given['since']}: not with a walk, which fetches every page each time")
+        raise RulesError(f"-a since={given['since']}: not with a walk, which fetches every page each time")
     if given.get("follow") == "0":
-        raise BadWalk("-a follow=0: not with a walk, which is made of links")
+        raise RulesError("-a follow=0: not with a walk, which is made of links")
     default = WalkRules()
     jump = given.get("jump", default.jump)
     if jump not in JUMPS:
-        raise BadWalk(f"-a jump={jump}: must be {' or '.join(JUMPS)}")
+        raise RulesError(f"-a jump={jump}: must be {' or '.join(JUMPS)}")
     return WalkRules(
         _whole("walkers", given.get("walkers", str(default.walkers)), MOST_WALKERS),
         _share(given["restart"]) if "restart" in given else default.restart,
@@ -73,7 +75,7 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
 
 def _whole(name: str, text: str, most: int) -> int:
     if not is_whole(text, 1, most):
-        raise BadWalk(f"-a {name}={text}: must be a whole number from 1 to {most}")
+        raise RulesError(f"-a {name}={text}: must be a whole number from 1 to {most}")
     return int(text)
 
 
@@ -84,5 +86,5 @@ def _share(text: str) -> float:
     except (ValueError, ZeroDivisionError):
         share = -1.0
     if not 0 <= share <= 1:
-        raise BadWalk(f"-a restart={text}: must be a number from 0 to 1, e.g. 0.15 or 1/7")
+        raise RulesError(f"-a restart={text}: must be a number from 0 to 1, e.g. 0.15 or 1/7")
     return share

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import Any
+
+import msgpack
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
+from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.last_run import OURS, OtherTerms
+from webcrawl.crawl.open_frontier import Needs, need
 from webcrawl.frontier.arguments import Hooks, Queues, Rules
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.frontier import Frontier
@@ -13,7 +21,27 @@ from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import Giving
-from webcrawl.frontier.walkers import Walkers
+from webcrawl.lab.walks.walkers import META, Walkers, WalkRules
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.outputs import Outputs
+
+LOG = "logs/walk.log"
+BY_DEPTH = "webcrawl.frontier.prioritizers.depth.ByDepth"  # as good as none: a walk has no depth
+UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
+NEEDS: Needs = {
+    "FRONTIER": (OURS, "the default: a walk has a frontier of its own"),
+    "FRONTIER_PRIORITIZER": (
+        BY_DEPTH,
+        "the default: else a walker may wait for ever behind others",
+    ),
+    "URL_FOLLOW": (True, "on: a walk follows links"),
+    "HIVE_DRONES": (0, "0: drones divide URLs among them, and a walk goes wherever links lead"),
+    "REVISIT_POLICY": ("none", "none: a walk comes back by itself"),
+    "REQUISITES": (False, "off: a walk follows links"),
+    "SITEMAPS": (None, "off: a sitemap is no link of a page"),
+    "CONTENT_SEEN": ("process", "process: walks need the links of every page"),
+    "DOMAIN_BUDGET": (UNLIMITED, "Unlimited: what is fetched again has nothing new, and would use up any budget"),
+}
 
 
 class WalkLook(Look):
@@ -108,3 +136,25 @@ class WalkFrontier(Frontier):
     def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
         if not link.is_own:
             self._enqueue(self.walkers.ended(link, status, asked=asked))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWalk:
+    """What the spider `walk` brings to its crawl: a frontier with walkers, by these rules."""
+
+    rules: WalkRules
+
+    def kind(
+        self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
+    ) -> Callable[..., WalkFrontier]:
+        """Open the walkers as of the last checkpoint. Raise Unfit or OtherTerms if they cannot walk, or go on, so."""
+        need(values, NEEDS, "a random walk")
+        data = db.get(META)
+        before = WalkRules(*msgpack.unpackb(data)["rules"]) if data is not None else self.rules
+        if str(before) != str(self.rules):
+            raise OtherTerms(
+                f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
+            )
+        random = Random(f"walk {values['RANDOM_SEED']}")
+        walkers = Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock)
+        return partial(WalkFrontier, walkers=walkers)

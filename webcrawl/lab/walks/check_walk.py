@@ -10,7 +10,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.walkers import HOST, KEPT, META, NUMBER, SEED, START
+from webcrawl.lab.walks.walkers import HOST, KEPT, META, NUMBER, SEED, START
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.walks import Walk, impolite, lines, ranks
 from webcrawl.base.model import Link, Status
-from webcrawl.frontier.walkers import KEPT, Walker, WalkRules
+from webcrawl.lab.walks.walkers import KEPT, Walker, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
 RING = {f"http://h{host}/{page}": [f"http://h{(host + 1) % 5}/{page}"] for host in range(5) for page in range(4)}

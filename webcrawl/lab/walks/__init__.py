@@ -1,0 +1,1 @@
+"""Random walks (docs/lab.md): `spider`, `walkers`, `walk_frontier`, and `check_walk`, which `scrapy verify` calls."""
