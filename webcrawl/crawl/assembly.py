@@ -187,7 +187,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     SavedCounters(db, {"crawl": counters, "refused": pipeline.filtered})
     unkept = Unkept(db, counters)
     rules = rules_of(values, ground.domains, ground.key)
-    own = None if around.frontier is None else around.frontier.kind(values, db, ground.outputs, clock, ground.key)
+    own = None if around.frontier is None else around.frontier.factory(values, db, ground.outputs, clock, ground.key)
     frontier = open_frontier(values, db, rules, hooks, clock, own)
     ours = frontier if isinstance(frontier, OurFrontier) else None
     ending = Ending(values["OUTAGE_END_WAIT"], clock(), shortens=not around.awaits_ends)

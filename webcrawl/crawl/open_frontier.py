@@ -6,7 +6,7 @@ All but ours need some settings to be as they can use them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS
 from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.frontier import Frontier as OurFrontier
-from webcrawl.frontier.protocol import Frontier
+from webcrawl.frontier.protocol import Frontier, FrontierFactory
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import CLEAN
@@ -41,10 +41,10 @@ LACKS = "no levels, no budgets of domains, nothing set aside, no pardon after an
 class OwnFrontier(Protocol):
     """What a spider brings that has a frontier of its own: see the spider `walk` in `lab/walks`."""
 
-    def kind(
+    def factory(
         self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
-    ) -> Callable[..., OurFrontier]:
-        """Return what makes the frontier, from the arguments of ours. Raise Unfit for a setting that it cannot use."""
+    ) -> FrontierFactory:
+        """Return what opens the frontier. Raise Unfit for a setting that it cannot use."""
 
 
 class Unfit(StoreError):  # noqa: N818 - reads as what it is
@@ -64,18 +64,17 @@ def open_frontier(
     rules: Rules,
     hooks: Hooks,
     clock: CrawlClock,
-    kind: Callable[..., OurFrontier] | None,
+    own: FrontierFactory | None,
 ) -> Frontier:
     """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what it does not do.
 
-    `kind`: what a spider's own frontier is made by.
+    `own`: what opens the frontier that the spider brings.
     """
     path = values["FRONTIER"]
-    more = {} if kind is None else {"kind": kind}
     if path != OURS:
         need(values, OF_ANOTHER, f"with FRONTIER = {path}")
     frontier: Frontier = made_by(
-        load(path),
+        load(path) if own is None else own,
         "FRONTIER",
         path,
         Frontier,
@@ -90,7 +89,6 @@ def open_frontier(
         hooks,
         random=Random(values["RANDOM_SEED"]),
         now=0.0 if db.get(CLEAN) else clock(),
-        **more,
     )
     if not isinstance(frontier, OurFrontier):
         logger.warning("FRONTIER = %s: %s", path, LACKS)

@@ -45,8 +45,9 @@ class Budgets:
         self.table, self._policy, self._requisites = table, policy, requisites
         self.reputation = reputation
         self._own: Mapping[str, Allowance | None] | None = None
-        self.counts = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
-        self.families = families if self.counts else None
+        self.is_limited = policy.lead < UNLIMITED or policy.most(0, seed=False) < UNLIMITED
+        self.families = families
+        self.counts = self.is_limited or families is not None  # families are learnt from a domain's pages
         self._ready: list[tuple[int, int, str]] = []  # a heap: the best reputation first, then by turn
         self.listed: set[str] = set()  # domains of which URLs may go on
         self._turn = count()
@@ -58,7 +59,7 @@ class Budgets:
 
     def change(self, policy: Allowance) -> None:
         """Budgets by another policy, where there are any: who waits for one is looked at again."""
-        if not self.counts:
+        if not self.is_limited:
             return
         self._policy = policy
         self.table.rate_again()
@@ -278,7 +279,8 @@ class Budgets:
 
     def _try_folded(self, name: str) -> None:
         if self.families is not None:
-            self.unfold(name, self.families.try_again(name, self.table.get(name).done))
+            done = self.table.get(name).done
+            self.unfold(name, self.families.try_again(name, done, unlimited=not self.is_limited))
 
     def left(self, name: str) -> None:
         """Note that a domain has no host in the back-end any more: its folded URLs are next if fetchers starve."""

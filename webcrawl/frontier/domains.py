@@ -26,23 +26,25 @@ class Domains:
         prioritizer = rules.prioritizer
         heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
         self._learns: Heard | None = rules.hears or heard
-        self.heard = self._learns  # wants the links of each page, or nobody does
+        self.heard = self._hear_for_families()  # wants the links of each page, or nobody does
         if self._budgets.counts:
             core.dropped.append(self._refund)
-        if self._budgets.counts or isinstance(prioritizer, Informed):
+        if self._budgets.is_limited or isinstance(prioritizer, Informed):
             self.hear_links()
 
     @property
     def budgets(self) -> Budgets | None:
         """The budgets of registered domains, if they have any."""
-        return self._budgets if self._budgets.counts else None
+        return self._budgets if self._budgets.is_limited else None
 
     # -- who links to whom
 
     def hear_links(self) -> None:
         """Somebody wants to know who links to whom."""
-        learns = both(self._families.heard, self._learns) if self._families is not None else self._learns
-        self.heard = both(self._budgets.reputation.heard, learns)
+        self.heard = both(self._budgets.reputation.heard, self._hear_for_families())
+
+    def _hear_for_families(self) -> Heard | None:
+        return both(self._families.heard, self._learns) if self._families is not None else self._learns
 
     def links_to(self, url: str) -> int:
         """The number of other domains that link to that of a URL, as far as it is counted."""

@@ -236,7 +236,7 @@ class Look:
 
     def domain(self, name: str) -> dict[str, Any]:
         """The pages that a registered domain has had of its budget, and the number of URLs that wait beyond it."""
-        if not self._budgets.counts:
+        if not self._budgets.is_limited:
             return {"domain": name, "budget": None}
         domain = self._budgets.get(name)
         return {

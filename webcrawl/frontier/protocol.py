@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from webcrawl.base.model import Link, Outcome, Packed
 from webcrawl.frontier.arguments import Decision, Heard, Hooks, Rules, Shape
@@ -237,6 +237,6 @@ class FrontierFactory(Protocol):
     """The value of FRONTIER: a class or function that opens a frontier as of the last checkpoint."""
 
     def __call__(
-        self, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0, **more: Any
+        self, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
     ) -> Frontier:
         """`now`: the last run did not stop cleanly, so that every host waits its turn from then; else 0."""

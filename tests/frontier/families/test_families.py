@@ -11,6 +11,7 @@ from tests.support.frontiers import make, over_budget
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, unpack
 from webcrawl.frontier.allowances.fixed import Fixed
+from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.families import families
@@ -29,11 +30,16 @@ BUDGET = 10_000
 MOST = 700  # pages of a good site that a test fetches
 
 
-def folding(db, *, folds=True):
+def folding(db, *, folds=True, allowance=None):
     limits, politeness = Limits(queues=30, max_queues=100), Mercator(0, 0.1, 300)
-    allowance = Fixed(BUDGET)
     return make(
-        db, limits, domain=zoo.domain_of, memory=8 << 20, politeness=politeness, allowance=allowance, folds=folds
+        db,
+        limits,
+        domain=zoo.domain_of,
+        memory=8 << 20,
+        politeness=politeness,
+        allowance=allowance or Fixed(BUDGET),
+        folds=folds,
     )
 
 
@@ -45,15 +51,16 @@ DAILY = sorted(sites.TRAPS)[::4]  # in every run; the others in the campaign
 
 
 class TestTraps:
+    @pytest.mark.parametrize("allowance", [Fixed(BUDGET), Unlimited()], ids=["budget", "unlimited"])
     @pytest.mark.parametrize("trap", [*DAILY, *in_campaign(*sorted({*sites.TRAPS} - {*DAILY}))])
-    def test_a_trap_costs_less_than_five_hundred_pages(self, db, trap):
-        """Whatever its shape; the others wait, and are counted."""
-        frontier = folding(db)
+    def test_a_trap_costs_less_than_five_hundred_pages(self, db, trap, allowance):
+        """Whatever its shape; the others wait, and are counted. Without a budget, as many again are tried in the end."""
+        frontier = folding(db, allowance=allowance)
 
-        assert fetched(frontier, sites.TRAPS[trap]) < 500
+        assert fetched(frontier, sites.TRAPS[trap]) < (500 if allowance.most(0, seed=True) == BUDGET else 1000)
         assert over_budget(frontier) == (len(frontier), 1)
         assert frontier.counters["folded"] >= len(frontier) == frontier.over_budget > 0
-        assert not frontier.domains.budgets.families._looks
+        assert not frontier.core.queues.budgets.families._looks
 
     def test_sessions_of_letters(self, db):
         """A segment that is new on nearly every page varies, though it has no digit; the site beside is fetched whole.
@@ -100,6 +107,22 @@ class TestGoodSites:
         most = pages if name == "archive" else MOST  # its articles come behind all its days
 
         assert fetched(frontier, site, most) == most
+
+    def test_without_a_budget_real_pages_that_look_alike_are_fetched_in_the_end(self, db):
+        """They are folded behind all others, and go on once nothing else is left: a site's archive is whole."""
+
+        def site(_, path):
+            if path.startswith("note"):
+                return sites.html("Note", "<p>Nothing was written here yet.</p>", [HOME])
+            at = zoo._number(path)
+            links = [f"{HOME}{kind}/{at * 2 + step}" for kind in ("text", "note") for step in (1, 2)]
+            return sites.html("Text", f"<p>{sites.words(60, at)}</p>", [one for one in links if zoo._number(one) < 600])
+
+        frontier = folding(db, allowance=Unlimited())
+
+        assert fetched(frontier, site) == 1199
+        assert frontier.counters["folded"] > 200
+        assert len(frontier) == 0
 
     def test_a_page_that_is_not_looked_at_is_no_news(self, db):
         """What the other pages of a sampled family bring says nothing of it."""

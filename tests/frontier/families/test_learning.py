@@ -272,6 +272,14 @@ class TestFreeing:
         assert [folded.try_again(SMALL) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
         assert tried(folded, AGAIN) == [*range(AGAIN)]
 
+    def test_without_a_budget_as_many_again_are_tried_once(self, folded):
+        """When there is nothing else to do, as many go on as the domain has had pages; then a few, a few times."""
+        assert folded.try_again(SMALL, unlimited=True) == SMALL
+        again = Learning.unpack(folded.pack(), None)
+
+        assert tried(again, SMALL) == [*range(SMALL)]
+        assert [again.try_again(2 * SMALL, unlimited=True) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
+
     def test_a_small_site_is_fetched_whole(self, folded):
         """When there is nothing else to do, those that wait go on until the domain has had SMALL pages."""
         assert [folded.try_again(SMALL - 90) for _ in range(ROUNDS + 1)] == [90] * (ROUNDS + 1)
@@ -298,8 +306,8 @@ class TestBounds:
 
     def test_a_record_from_before_frees_were_counted_is_read(self, folded):
         """It has one number less for each family, and a memory in it, which is left out."""
-        families, *rest = msgpack.unpackb(folded.pack())
-        old = [[row[:-1] for row in families], bytes(16384), bytes(16384), 3, *rest]
+        families, *_, rounds, awaited = msgpack.unpackb(folded.pack())
+        old = [[row[:-1] for row in families], bytes(16384), bytes(16384), 3, rounds, awaited]
         again = Learning.unpack(msgpack.packb(old), None)
 
         assert again.pack() == folded.pack()

@@ -105,13 +105,13 @@ class Families:
         self._looks.pop(url, None)
         self._targets.pop(url, None)
 
-    def try_again(self, name: str, pages: int) -> int:
-        """The number of URLs of a domain that wait and are to be tried once more, as there is nothing else to do.
+    def try_again(self, name: str, pages: int, *, unlimited: bool) -> int:
+        """Return how many URLs of a domain that wait are tried once more, as there is nothing else to do.
 
-        `pages`: what the domain has had.
+        `pages`: what the domain has had. `unlimited`: it has no budget.
         """
         self._dirty.add(name)
-        return self._of(name).try_again(pages)
+        return self._of(name).try_again(pages, unlimited=unlimited)
 
     def _of(self, name: str) -> Learning:
         learning = self._known.get(name)

@@ -142,6 +142,7 @@ class Learning:
         self.memory, self.counted = Memory(), 0  # bytes of the memory that count in the room of all domains
         self.folded = 0  # families
         self.rounds = 0  # of URLs that were tried again, since a family was freed
+        self.had_as_many = 0  # 1 if, without a budget, as many again were let in as the domain had had pages
         self._turn = 0  # of pages of families that bring new ones
         self._granted = 0  # URLs that go on because they are tried again
         self._awaited: set[int] = set()
@@ -149,14 +150,14 @@ class Learning:
     def pack(self) -> bytes:
         """All but the memory."""
         families = [(key, *family.pack()) for key, family in self.families.items()]
-        packed: bytes = msgpack.packb((families, self.rounds, sorted(self._awaited)))
+        packed: bytes = msgpack.packb((families, self.had_as_many, self._granted, self.rounds, sorted(self._awaited)))
         return packed
 
     @classmethod
     def unpack(cls, data: bytes, memory: bytes | None) -> Self:
         """ValueError or TypeError if it is not what `pack` of it and its memory gave."""
         found: Any = msgpack.unpackb(data)
-        families, *_, rounds, awaited = found  # older records have a memory between them
+        families, *more, rounds, awaited = found  # older records have a memory between them, or nothing
         learning = cls()
         for key, *values in families:
             learning.families[key] = Family.unpack(values)
@@ -164,18 +165,26 @@ class Learning:
             learning.memory = Memory.unpack(memory)
         learning.folded = sum(family.folded for family in learning.families.values())
         learning.rounds, learning._awaited = rounds, set(awaited)
+        if len(more) == 2:
+            learning.had_as_many, learning._granted = more
         return learning
 
-    def try_again(self, pages: int) -> int:
-        """The number of URLs that wait that are to be tried once more, as there is nothing else to do.
+    def try_again(self, pages: int, *, unlimited: bool = False) -> int:
+        """Return how many of the URLs that wait are tried once more, as there is nothing else to do.
 
-        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say.
+        `pages`: what the domain has had. A small site is fetched whole, whatever its pages say. `unlimited`: the domain
+        has no budget. Once, as many go on as it has had pages: real pages that only look like others are most often
+        fewer than these, and a trap costs no more than the site that it is on.
         """
         if pages < SMALL:
             self._granted = SMALL - pages
             return self._granted
         if not self.folded:
             return AGAIN
+        if unlimited and not self.had_as_many:
+            self.had_as_many = 1
+            self._granted = pages
+            return pages
         if self.rounds >= ROUNDS:
             return 0
         self.rounds += 1

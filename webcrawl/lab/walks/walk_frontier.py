@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -14,12 +14,14 @@ from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.crawl.open_frontier import Needs, need
-from webcrawl.frontier.arguments import Hooks, Queues, Rules
+from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.outage_pardon import Outage
+from webcrawl.frontier.protocol import FrontierFactory
 from webcrawl.frontier.rotation import Rotation
+from webcrawl.frontier.state import open_frontier
 from webcrawl.frontier.url_selection import Giving
 from webcrawl.lab.walks.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
@@ -144,9 +146,9 @@ class OpenedWalk:
 
     rules: WalkRules
 
-    def kind(
+    def factory(
         self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
-    ) -> Callable[..., WalkFrontier]:
+    ) -> FrontierFactory:
         """Open the walkers as of the last checkpoint. Raise Unfit or OtherTerms if they cannot walk, or go on, so."""
         need(values, NEEDS, "a random walk")
         data = db.get(META)
@@ -156,5 +158,12 @@ class OpenedWalk:
                 f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
             )
         random = Random(f"walk {values['RANDOM_SEED']}")
-        walkers = Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock)
-        return partial(WalkFrontier, walkers=walkers)
+        return partial(open_walk, Walkers(db, self.rules, random, key, outputs.open(LOG).write, clock))
+
+
+def open_walk(
+    walkers: Walkers, db: CrawlDB, shape: Shape, rules: Rules, hooks: Hooks, *, random: Random, now: float = 0.0
+) -> Frontier:
+    """Open the frontier of these walkers. It folds no family: a walk comes to the same pages again and again."""
+    kind = partial(WalkFrontier, walkers=walkers)
+    return open_frontier(db, shape, replace(rules, folds=False), hooks, random=random, now=now, kind=kind)
