@@ -54,7 +54,7 @@ class TestTraps:
     @pytest.mark.parametrize("allowance", [Fixed(BUDGET), Unlimited()], ids=["budget", "unlimited"])
     @pytest.mark.parametrize("trap", [*DAILY, *in_campaign(*sorted({*sites.TRAPS} - {*DAILY}))])
     def test_a_trap_costs_less_than_five_hundred_pages(self, db, trap, allowance):
-        """Whatever its shape; the others wait, and are counted. Without a budget, as many again are tried in the end."""
+        """The others wait, and are counted. Without a budget, as many again are tried in the end."""
         frontier = folding(db, allowance=allowance)
 
         assert fetched(frontier, sites.TRAPS[trap]) < (500 if allowance.most(0, seed=True) == BUDGET else 1000)
