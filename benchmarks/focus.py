@@ -31,7 +31,7 @@ from webcrawl.lab.studies.ordering_study import Row, Shape, compare
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 TOPIC, NEAREST, RESTART = "Photosynthesis", 0.05, 0.15
 DELAY = 0.05  # seconds between two requests: twenty pages while links wait to be looked up
-PRIORITIZERS = {"breadth": "depth.ByDepth", "indegree": "indegree.ByIndegree", "focus": "focus.ByFocus"}
+PRIORITIZERS = {"breadth": "depth.ByDepth", "indegree": "links.ByIndegree", "focus": "focus.ByFocus"}
 
 
 def encyclopedia(cases: Path, folder: Path) -> Graph:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.support.seen_streams import Strided, as_array
-from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
 from webcrawl.frontier.seen.layout import layout
 from webcrawl.store.crawldb import CrawlDB

@@ -18,9 +18,9 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.frontier.seen.keys import marked
-from webcrawl.frontier.seen.state import NAME as SEEN
-from webcrawl.frontier.seen.verdicts import COUNT
-from webcrawl.frontier.seen.verdicts import NAME as NEW
+from webcrawl.frontier.seen.protocol import STATE as SEEN
+from webcrawl.frontier.seen.waiting_records import COUNT
+from webcrawl.frontier.seen.waiting_records import VERDICTS as NEW
 from webcrawl.lab.simweb import overlaps, robots_first
 from webcrawl.lab.simweb.request_log import read
 from webcrawl.lab.simweb.robots_kinds import is_robots

@@ -162,11 +162,11 @@ def test_with_other_settings(server, crawl):
     caches, orders = "webcrawl.frontier.seen.caches", "webcrawl.frontier.prioritizers"
     settings = [
         {},
-        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.opic.ByOpic"},
-        {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.lru.LruCache"},
+        {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.links.ByOpic"},
+        {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.policies.LruCache"},
         {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2, "URL_CACHE_SIZE": 1},
-        {"FRONTIER_PRIORITIZER": f"{orders}.indegree.ByIndegree", "POLITENESS_PER_IP": True},
-        {"URL_CACHE": f"{caches}.chance.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
+        {"FRONTIER_PRIORITIZER": f"{orders}.links.ByIndegree", "POLITENESS_PER_IP": True},
+        {"URL_CACHE": f"{caches}.policies.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
     ]
 
     killed = crash(crawl, server, Random(3), kills=len(settings) - 1, requests=(15, 45), settings=settings)

@@ -69,7 +69,7 @@ def test_nothing_stays_open(tmp_path, monkeypatch, part):
 
 
 @pytest.mark.parametrize(
-    ("changed", "counts"),
+    ("changed", "limited"),
     [
         ({}, True),
         ({"URL_SCOPE": "seeds"}, True),
@@ -79,11 +79,11 @@ def test_nothing_stays_open(tmp_path, monkeypatch, part):
         ({"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}, False),
     ],
 )
-def test_who_has_a_budget(tmp_path, changed, counts):
+def test_who_has_a_budget(tmp_path, changed, limited):
     """Budgets hold unless the scope keeps to the seeds' own sites; one that is set holds there too."""
     crawl, _ = assemble({**values(tmp_path), **changed}, spider="web")
 
-    assert crawl.parts.frontier.core.queues.budgets.counts is counts
+    assert crawl.parts.frontier.core.queues.budgets.is_limited is limited
     crawl.close()
 
 

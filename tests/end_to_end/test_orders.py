@@ -14,7 +14,7 @@ SETTINGS = {"POLITENESS_MIN_DELAY": 0.001, "POLITENESS_FACTOR": 0.01}
 
 @pytest.mark.parametrize(
     "name",
-    [*in_campaign("chance.ByChance"), "indegree.ByIndegree", *in_campaign("opic.ByOpic", "reputation.ByReputation")],
+    [*in_campaign("depth.ByChance"), "links.ByIndegree", *in_campaign("links.ByOpic", "links.ByReputation")],
 )
 def test_the_order_decides_when_not_what(simweb, tmp_path, name):
     """Whatever the order, the same pages are fetched, each of them once, and the state is whole."""

@@ -121,7 +121,7 @@ class TestWrongUses:
         "setting",
         [
             *("HIVE_DRONES=2", "REVISIT_POLICY=fixed", "REQUISITES=on", "SITEMAPS=on", "CONTENT_SEEN=skip"),
-            "FRONTIER_PRIORITIZER=webcrawl.frontier.prioritizers.opic.ByOpic",
+            "FRONTIER_PRIORITIZER=webcrawl.frontier.prioritizers.links.ByOpic",
         ],
     )
     def test_a_setting_that_contradicts_a_walk_is_refused_in_a_line(self, tmp_path, setting):

@@ -10,10 +10,8 @@ from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link
 from webcrawl.frontier.best_first import AT_ONCE, ONE_IN, Sift
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.prioritizers.chance import ByChance
-from webcrawl.frontier.prioritizers.depth import ByDepth
-from webcrawl.frontier.prioritizers.indegree import ByIndegree
-from webcrawl.frontier.prioritizers.opic import ByOpic
+from webcrawl.frontier.prioritizers.depth import ByChance, ByDepth
+from webcrawl.frontier.prioritizers.links import ByIndegree, ByOpic
 from webcrawl.lab.studies.page_queues import Queue
 from webcrawl.store.crawldb import CrawlDB
 

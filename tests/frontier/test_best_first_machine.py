@@ -2,7 +2,7 @@
 
 from tests.frontier.test_frontier_machine import FrontierMachine
 from tests.support.examples import examples
-from webcrawl.frontier.prioritizers.chance import ByChance
+from webcrawl.frontier.prioritizers.depth import ByChance
 
 
 class ChoosingMachine(FrontierMachine):

@@ -8,14 +8,10 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.base.page_values import Scored
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Choosing, Learning, goes_by_way
-from webcrawl.frontier.prioritizers.arrival import ByArrival
-from webcrawl.frontier.prioritizers.chance import ByChance
-from webcrawl.frontier.prioritizers.depth import ByDepth
+from webcrawl.frontier.prioritizers.depth import ByArrival, ByChance, ByDepth
 from webcrawl.frontier.prioritizers.focus import PENDING, ByFocus
-from webcrawl.frontier.prioritizers.indegree import ByIndegree
 from webcrawl.frontier.prioritizers.language import ByLanguage
-from webcrawl.frontier.prioritizers.opic import ByOpic
-from webcrawl.frontier.prioritizers.reputation import ByReputation
+from webcrawl.frontier.prioritizers.links import ByIndegree, ByOpic, ByReputation
 
 LINKS = st.builds(
     Link,

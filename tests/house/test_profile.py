@@ -163,7 +163,7 @@ class TestStages:
             ([theirs("twisted/internet/asyncioreactor.py"), theirs("scrapy/crawler.py")], profile.LOOP),
             ([theirs("selectolax/helper.py"), ours("content/html/link_reader.py"), ours("visit.py")], profile.PARSING),
             ([ours("urls/host_names.py"), ours("frontier/frontier.py"), ours("crawl.py")], profile.FRONTIER),
-            ([ours("store/runs.py"), ours("frontier/seen/sweep.py")], profile.SEEN),
+            ([ours("store/runs.py"), ours("frontier/seen/known_keys.py")], profile.SEEN),
             ([ours("store/crawldb.py"), ours("frontier/seen/disk.py")], profile.DISK),
             ([ours("net/robots_book.py"), ours("robots.py")], profile.ROBOTS),
             ([theirs("scrapy/http/request.py"), ours("requests.py")], profile.ENGINE),

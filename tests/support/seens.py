@@ -11,7 +11,7 @@ from tests.support.saving import prepared
 from tests.support.tampering import tampered
 from webcrawl.frontier.seen.bloom import BloomSeen
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
 from webcrawl.frontier.seen.layout import Layout
 from webcrawl.store.crawldb import CrawlDB

@@ -53,7 +53,7 @@ from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
-from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.layout import shares
 from webcrawl.frontier.seen.portions import Portions

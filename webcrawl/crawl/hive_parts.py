@@ -25,7 +25,7 @@ from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
-from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints

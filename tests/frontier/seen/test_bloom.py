@@ -7,7 +7,7 @@ import pytest
 from tests.support.faults import BreakingDisk
 from tests.support.seens import Reopenable
 from webcrawl.frontier.seen.bloom import BloomSeen
-from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.store.errors import DamagedFile, StoreError
 
 

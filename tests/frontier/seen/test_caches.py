@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.snippets import load
-from webcrawl.frontier.seen.caches.chance import RandomCache
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.caches.lru import LruCache
-from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.policies import LruCache, RandomCache, StaticCache
 
 REQUESTS = st.lists(st.lists(st.integers(0, 12), max_size=20), max_size=10)
 SIZES = st.integers(1, 8)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.seens import disk
-from webcrawl.frontier.seen import sweep
+from webcrawl.frontier.seen import known_keys
 from webcrawl.frontier.seen.keys import even, ranges
 from webcrawl.frontier.seen.layout import Layout
 from webcrawl.store.crawldb import CrawlDB
@@ -26,16 +26,16 @@ CROWD = st.lists(st.integers(0, 300).map(lambda one: (7 << 54) + one), min_size=
 @pytest.fixture(scope="module")
 def steps():
     """The number of distinct keys in each step of all merges."""
-    counts, firsts = [], sweep.firsts
+    counts, firsts = [], known_keys.firsts
 
     def counted(parts):
         rows = firsts(parts)
         counts.append(rows.shape[1])
         return rows
 
-    sweep.firsts = counted
+    known_keys.firsts = counted
     yield counts
-    sweep.firsts = firsts
+    known_keys.firsts = firsts
 
 
 class TestEven:

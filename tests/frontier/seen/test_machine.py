@@ -12,8 +12,7 @@ from tests.support.faults import BreakingDisk
 from tests.support.places import IN_MEMORY
 from tests.support.seens import TINY, Reopenable, disk
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.caches.lru import LruCache
-from webcrawl.frontier.seen.caches.static import StaticCache
+from webcrawl.frontier.seen.caches.policies import LruCache, StaticCache
 from webcrawl.store.errors import StoreError
 
 # Few keys, so that many repeat, including both ends of the range.

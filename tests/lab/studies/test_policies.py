@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.caches.lru import LruCache
+from webcrawl.frontier.seen.caches.policies import LruCache
 from webcrawl.lab.studies import cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 

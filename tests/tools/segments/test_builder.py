@@ -14,7 +14,7 @@ from tests.support.hive_jobs import named
 from tests.tools.segments.crawls import build, builder, crawled, link
 from webcrawl.crawl.segments import FOLDER, FOUND
 from webcrawl.frontier.seen import disk as disk_store
-from webcrawl.frontier.seen import verdicts
+from webcrawl.frontier.seen import waiting_records
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
@@ -286,7 +286,7 @@ def test_many_are_read_in_portions(tmp_path, monkeypatch):
 
 def test_no_link_that_was_known_is_kept(tmp_path, monkeypatch):
     """However many there are, and however few of them the index passes over at a time."""
-    monkeypatch.setattr(verdicts, "PIECE", 8)
+    monkeypatch.setattr(waiting_records, "PIECE", 8)
     monkeypatch.setattr(disk_store, "PASSED", 8)
     found = [[f"http://h.test/{at}" for at in range(400)]]
     crawl = crawled(tmp_path / "job", found=found, URL_CACHE_SIZE=1)

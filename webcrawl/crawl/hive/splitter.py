@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.letter import Kind
-from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches import UrlCache
 
 KNOWN = 1 << 16  # authorities whose slots are remembered
 

@@ -1,4 +1,4 @@
-"""Chooses the front-end queue of a link: one small class per file, chosen by FRONTIER_PRIORITIZER."""
+"""Chooses the front-end queue of a link: small classes, of which FRONTIER_PRIORITIZER names one."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from pybloom_live import BloomFilter
 
 from webcrawl.frontier.seen import bloomfile
-from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.files import Names
 from webcrawl.frontier.seen.journal import Journal
 from webcrawl.frontier.seen.layout import BLOOM_FILE

@@ -15,9 +15,9 @@ from threading import Event
 import numpy as np
 
 from webcrawl.base.readable import count
+from webcrawl.frontier.seen.files import Change, RunSet
 from webcrawl.frontier.seen.keys import ranges
-from webcrawl.frontier.seen.runset import Change, RunSet
-from webcrawl.frontier.seen.sweep import Cancelled
+from webcrawl.frontier.seen.known_keys import Cancelled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys, Run, RunWriter, between

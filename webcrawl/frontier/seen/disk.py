@@ -1,7 +1,7 @@
 """Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
 
 Cache misses go to T (buffer.py) and U (waiting_records.py). When T is large enough, a thread merges it with F
-(known_keys.py, sweep.py), and the new records of U come out in the order of submission (verdicts.py).
+(known_keys.py), and the new records of U come out in the order of submission.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ import numpy as np
 from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
 from webcrawl.frontier.seen.buffer import Buffer, Frozen
-from webcrawl.frontier.seen.caches.protocol import UrlCache
+from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.files import Names
-from webcrawl.frontier.seen.known_keys import Known
+from webcrawl.frontier.seen.known_keys import Known, Sweep, Swept
 from webcrawl.frontier.seen.layout import Layout, layout
-from webcrawl.frontier.seen.protocol import SortedKeys, unseen_lately
-from webcrawl.frontier.seen.state import load
-from webcrawl.frontier.seen.sweep import Sweep, Swept
-from webcrawl.frontier.seen.verdicts import PIECE, Verdicts
-from webcrawl.frontier.seen.waiting_records import Waiting
+from webcrawl.frontier.seen.protocol import SortedKeys, load_state, unseen_lately
+from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, Waiting
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
@@ -74,7 +71,7 @@ class DiskSeen:
     ) -> None:
         self._db, self._cache, self._on_ready = db, cache, on_ready
         self._sizes = sizes or layout(memory)
-        self._state = load(db, "disk")
+        self._state = load_state(db, "disk")
         self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
         self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)

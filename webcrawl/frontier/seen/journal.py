@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from webcrawl.frontier.seen.keys import packed
-from webcrawl.frontier.seen.state import load
+from webcrawl.frontier.seen.protocol import load_state
 from webcrawl.frontier.seen.waiting_records import Waiting
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -79,7 +79,7 @@ class Journal:
 
     def __init__(self, db: CrawlDB, store: str) -> None:
         self._db = db
-        self.state = load(db, store)
+        self.state = load_state(db, store)
         self.keys = KeyLog(db)
         self._waiting = Waiting(db, self.state.begin, self.state.end)
 

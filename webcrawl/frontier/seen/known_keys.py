@@ -1,19 +1,144 @@
-"""F: all fingerprints ever found new. The latest are in memory, the others in sorted runs on disk."""
+"""F: all fingerprints ever found new, and its merge with T' (Mercator, section 3.2).
+
+The latest keys are in memory, the others in sorted runs on disk. The merge runs in a thread, one range of keys after
+the other. It modifies no shared state: the owner adopts its result or discards it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from threading import Event
+from typing import Protocol
 
 import numpy as np
 
-from webcrawl.frontier.seen.buffer import Frozen
-from webcrawl.frontier.seen.keys import NO_KEYS, merged
-from webcrawl.frontier.seen.runset import RunSet
-from webcrawl.frontier.seen.sweep import Sweep, Swept
+from webcrawl.frontier.seen.buffer import Frozen, Rows
+from webcrawl.frontier.seen.files import Change, RunSet, contained_in_runs
+from webcrawl.frontier.seen.keys import NO_KEYS, Bits, even, firsts, mark, merged
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.runs import Keys, between
+from webcrawl.store.runs import Keys, Mask, Run, RunWriter, between, contained
+
+
+@dataclass(slots=True)
+class Swept:
+    """The result of merging one T'."""
+
+    count: int
+    bits: Bits  # by ordinal: set if the record is new
+    new: int
+    fresh: Keys
+    change: Change
+    seconds: float
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: the store is being closed
+    """The merge was asked to stop."""
+
+
+class Output(Protocol):
+    """The destination of a merge's keys: the ascending union of new keys and those merged with them."""
+
+    def append(self, keys: Keys) -> None:
+        """Takes the next keys."""
+
+    def finish(self) -> tuple[Keys, Run | None]:
+        """Returns the new `fresh`, and the new run if there is one."""
+
+    def abandon(self) -> None:
+        """Discards everything."""
+
+
+class ToMemory:
+    """Keeps a small result in memory: otherwise each of a small crawl's many early merges would write a file."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Keys] = []
+
+    def append(self, keys: Keys) -> None:
+        self._pieces.append(keys)
+
+    def finish(self) -> tuple[Keys, None]:
+        return merged(self._pieces), None
+
+    def abandon(self) -> None:
+        self._pieces.clear()
+
+
+class ToFile:
+    """Writes a large result as a run."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+
+    def append(self, keys: Keys) -> None:
+        self._writer.append(keys)
+
+    def finish(self) -> tuple[Keys, Run]:
+        self._writer.finish()
+        return np.empty(0, np.uint64), Run(self._writer.path)
+
+    def abandon(self) -> None:
+        self._writer.abandon()
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One merge; `run` may be called in a thread as long as F does not change."""
+
+    frozen: Frozen
+    fresh: Keys  # the part of F in memory; goes into the result
+    replaced: list[Run]  # runs that go into the result too
+    kept: list[Run]  # runs that are only searched
+    create: Callable[[], RunWriter] | None  # None: the result stays in memory
+    budget: int
+    stop: Event
+
+    def run(self) -> Swept:
+        started, frozen = time.monotonic(), self.frozen
+        bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
+        parts = frozen.parts()
+        output: Output = ToMemory() if self.create is None else ToFile(self.create())
+        rows = frozen.count + len(self.fresh) + sum(run.count for run in self.replaced)
+        new = 0
+        try:
+            for low, high in even(rows, self.budget, partial(self._within, parts)):
+                keys, ordinals = self._merge_range(parts, low, high, output)
+                mark(bits, ordinals)
+                new += len(keys)
+        except BaseException:
+            output.abandon()
+            raise
+        fresh, run = output.finish()
+        frozen.remove()
+        seconds = time.monotonic() - started
+        return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
+
+    def _within(self, parts: Sequence[Rows], low: int, high: int) -> int:
+        """The least number of rows that a range has."""
+        fresh = len(between(self.fresh[None], low, high)[0])
+        return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
+
+    def _merge_range(self, parts: Sequence[Rows], low: int, high: int, output: Output) -> Keys:
+        """Writes one range of the result; returns the keys that are not in F, as rows (key, ordinal)."""
+        if self.stop.is_set():
+            raise Cancelled
+        rows = firsts([part.between(low, high) for part in parts])
+        below = [between(self.fresh[None], low, high)[0], *(run.between(low, high)[0] for run in self.replaced)]
+        new = rows[:, self._unknown(rows[0], below)]
+        output.append(merged([*below, new[0]]))
+        return new
+
+    def _unknown(self, keys: Keys, below: Sequence[Keys]) -> Mask:
+        unknown = ~contained_in_runs(self.kept, keys)
+        for known in below:
+            left = np.flatnonzero(unknown)
+            unknown[left] = ~contained(keys[left], known)
+        return unknown
+
 
 NAME = "seen.fresh"
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from webcrawl.frontier.seen import content, journal, known_keys, state, verdicts
+from webcrawl.frontier.seen import content, journal, known_keys
 from webcrawl.frontier.seen.files import SeenFiles
 from webcrawl.frontier.seen.portions import Portion
-from webcrawl.frontier.seen.state import State
+from webcrawl.frontier.seen.protocol import STATE, State
+from webcrawl.frontier.seen.waiting_records import COUNT, VERDICTS
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import LARGEST, link_flaw
@@ -37,11 +38,11 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     # The log of a Bloom filter is shortened when its bits are written, so it has no count to compare.
     keys = {"disk": len(fresh) + files.keys, "memory": logged}.get(now.store, now.new)
     if keys != now.new and not files.damages:
-        yield snapshot.damaged(f"table meta, {state.NAME}: {now.new} keys, the store has {keys}")
+        yield snapshot.damaged(f"table meta, {STATE}: {now.new} keys, the store has {keys}")
 
 
 def _state(snapshot: Snapshot) -> State:
-    value = snapshot.get(state.NAME)
+    value = snapshot.get(STATE)
     if value is None:
         return State("")
     try:
@@ -49,9 +50,9 @@ def _state(snapshot: Snapshot) -> State:
         store, *numbers = astuple(now)
         sound = store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
     except (ValueError, TypeError) as error:
-        raise snapshot.damaged(f"table meta, {state.NAME}: {error}") from error
+        raise snapshot.damaged(f"table meta, {STATE}: {error}") from error
     if not sound:
-        raise snapshot.damaged(f"table meta, {state.NAME}: {value.decode(errors='replace')}")
+        raise snapshot.damaged(f"table meta, {STATE}: {value.decode(errors='replace')}")
     return now
 
 
@@ -99,19 +100,17 @@ def _row_flaw(size: int, packed: bytes) -> str:
 
 def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
     """Consecutive pieces, up to the last record judged."""
-    head = verdicts.COUNT.size
+    head = COUNT.size
     pieces = []
-    for first, value in _numbered(snapshot, verdicts.NAME, f"substr(value, 1, {head}), length(value)"):
-        count = verdicts.COUNT.unpack(value[0])[0] if isinstance(value[0], bytes) and len(value[0]) == head else -1
+    for first, value in _numbered(snapshot, VERDICTS, f"substr(value, 1, {head}), length(value)"):
+        count = COUNT.unpack(value[0])[0] if isinstance(value[0], bytes) and len(value[0]) == head else -1
         if value[1] != head + (count + 7) // 8:
-            yield snapshot.damaged(f"table meta, {verdicts.NAME}{first}: wrong length")
+            yield snapshot.damaged(f"table meta, {VERDICTS}{first}: wrong length")
         pieces.append((first, first + count))
     if any(one[1] != two[0] for one, two in pairwise(pieces)):
-        yield snapshot.damaged(f"table meta, {verdicts.NAME}*: pieces are not consecutive")
+        yield snapshot.damaged(f"table meta, {VERDICTS}*: pieces are not consecutive")
     if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
-        yield snapshot.damaged(
-            f"table meta, {verdicts.NAME}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}"
-        )
+        yield snapshot.damaged(f"table meta, {VERDICTS}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}")
 
 
 def _logged(snapshot: Snapshot) -> int:

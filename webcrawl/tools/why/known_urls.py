@@ -15,9 +15,9 @@ import zstandard
 
 from webcrawl.base.model import Packed, is_link, url_of
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.seen import journal, known_keys, verdicts
+from webcrawl.frontier.seen import journal, known_keys, waiting_records
 from webcrawl.frontier.seen.layout import BLOOM_FILE
-from webcrawl.frontier.seen.state import NAME, State
+from webcrawl.frontier.seen.protocol import STATE, State
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -42,7 +42,7 @@ class Known:
         self._closing = ExitStack()
         self.odd: list[str] = []
         self.missing = False
-        state = meta_row.value(snapshot, NAME, lambda data: State(**json.loads(data)), State("disk"))
+        state = meta_row.value(snapshot, STATE, lambda data: State(**json.loads(data)), State("disk"))
         self.store, self._begin, self._judged = state.store, state.begin, state.judged
         self._fresh: Keys = np.frombuffer(meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8")
         self._runs: list[Run] = []
@@ -128,10 +128,10 @@ class Known:
         """The ordinals of the records whose links were new when they were looked up."""
         found = [np.zeros(0, np.int64)]
         for name, value in self._snapshot.rows(
-            "SELECT name, value FROM meta WHERE name GLOB ?", (f"{verdicts.NAME}*",)
+            "SELECT name, value FROM meta WHERE name GLOB ?", (f"{waiting_records.VERDICTS}*",)
         ):
             try:
-                found.append(verdicts.stored_ordinals(name, value, self._begin))
+                found.append(waiting_records.stored_ordinals(name, value, self._begin))
             except ValueError as error:
                 raise self._snapshot.damaged(f"table meta, {name}: {error}") from error
         return np.concatenate(found)

@@ -1,0 +1,16 @@
+"""The interface of URL caches (Broder, Najork, Wiener: Efficient URL Caching, section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+
+class UrlCache(Protocol):
+    """A bounded memory of fingerprints. A key never requested before must be a miss, or its URL would be lost."""
+
+    def misses(self, keys: Sequence[int]) -> Sequence[int]:
+        """Looks up keys in turn, adding those it does not hold; returns the ascending positions of these."""
+
+    def __len__(self) -> int:
+        """The number of keys held."""
