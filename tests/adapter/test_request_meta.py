@@ -153,7 +153,7 @@ class TestMeta:
 
         stats = json.loads((tmp_path / "another/stats.json").read_text())
         assert heard["ok/same"][:3] == [200, 10, ["cached"]]
-        assert (Odd.asked["/ok/same"], stats["pages"], stats["failures"]) == (1, 2, 0)  # robots.txt is asked for anew
+        assert (Odd.asked["/ok/same"], stats["answers"], stats["failures"]) == (1, 2, 0)  # robots.txt is asked for anew
 
 
 class TestProxies:
@@ -200,7 +200,7 @@ class TestProxies:
                 one.__exit__(None, None, None)
 
         assert heard["ok"][0] == 200
-        assert (made.stats["pages"], made.stats["failures"]) == (6, 0)
+        assert (made.stats["answers"], made.stats["failures"]) == (6, 0)
 
 
 class TestWeb:
@@ -220,7 +220,7 @@ class TestWeb:
             status, made = self.run(tmp_path, here, {"http_proxy": f"http://u:p@{address}"})
 
         archive = b"".join(gzip.decompress(path.read_bytes()) for path in made.jobdir.glob("warc/*.gz"))
-        assert (status, made.stats["pages"], len(proxy.lines)) == (0, 2, 2)
+        assert (status, made.stats["answers"], len(proxy.lines)) == (0, 2, 2)
         assert b"GET http://far.test:" in archive
         assert b"WARC-IP-Address" not in archive
         assert b"Proxy-Authorization" not in archive
@@ -238,7 +238,7 @@ class TestWeb:
             given = {"http_proxy": f"http://{address}", **environment}
             status, made = self.run(tmp_path, here, given, HOSTS_FILE=tmp_path / "hosts", **settings)
 
-        assert (status, made.stats["pages"], proxy.lines) == (0, 2, [])
+        assert (status, made.stats["answers"], proxy.lines) == (0, 2, [])
 
     def test_an_unsupported_proxy_that_is_ignored(self, tmp_path, here):
         """With HTTPPROXY_ENABLED = False it does not matter what the environment names."""
@@ -246,7 +246,7 @@ class TestWeb:
         ignored = {"HTTPPROXY_ENABLED": False, "HOSTS_FILE": tmp_path / "hosts"}
         status, made = self.run(tmp_path, here, {"http_proxy": "socks5://127.0.0.1:1"}, **ignored)
 
-        assert (status, made.stats["pages"]) == (0, 2)
+        assert (status, made.stats["answers"]) == (0, 2)
 
     def test_a_proxy_that_is_not_supported(self, tmp_path, here):
         """A crawl whose environment names a SOCKS proxy does not start; the line does not show its password."""
@@ -294,7 +294,7 @@ class TestWeb:
             names = {"http_proxy": f"http://{address}", "https_proxy": f"http://{address}"}
             status, made = self.run(tmp_path, here, {**names, "ALL_PROXY": "http://127.0.0.1:1"})
 
-        assert (status, made.stats["pages"]) == (0, 2)
+        assert (status, made.stats["answers"]) == (0, 2)
         assert len(proxy.lines) == 2
 
 

@@ -1,11 +1,13 @@
 """Statistics and crawl.log are one checkpoint."""
 
+from collections import Counter
+
 import pytest
 
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.crawl.saved_state import SavedStatistics
+from webcrawl.crawl.saved_state import SavedStatistics, rename_answers
 from webcrawl.record.statistics.statistics import Statistics, read_line
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -80,3 +82,15 @@ def test_a_crawl_that_kept_none(tmp_path):
     run = Run(tmp_path)
     assert (run.statistics.since, run.statistics.lines) == (length, 2)
     run.end()
+
+
+def test_counters_of_an_earlier_version():
+    """What was counted as pages, with robots.txt and errors, is answers; pages are the documents of the statistics."""
+    statistics = Statistics(KEY)
+    statistics.documents = 6
+    counters = Counter(pages=9, failures=1)
+
+    rename_answers(counters, statistics)
+    assert counters == Counter(pages=6, answers=9, failures=1)
+    rename_answers(counters, statistics)  # of this version
+    assert counters == Counter(pages=6, answers=9, failures=1)

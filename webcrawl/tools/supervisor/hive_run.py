@@ -284,7 +284,7 @@ class HiveRun:
         reasons = {drone.get("reason") for drone in found.get("drones", ())}
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
-        report = [report_command(self._folder.path)] if found["answers"] else []
+        report = [report_command(self._folder.path)] if found["answers"] or found["pages"] else []
         for line in [*lines, *report, *self._nothing(found), *stopped(found.get("reason") or "")]:
             logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None or got_nothing(found, self._plan.hops))
@@ -295,7 +295,7 @@ class HiveRun:
             yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
             return
         for one in found["drones"]:
-            if one.get("failures") and not one.get("answers"):
+            if one.get("failures") and not (one.get("answers") or one.get("pages")):
                 log = self._folder.log(one["drone"])
                 yield f"drone {one['drone']} has fetched nothing: its warnings say why, in {log}"
 
