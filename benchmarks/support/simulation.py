@@ -39,6 +39,7 @@ SETTINGS = {
     "URL_FILTERS": {},
     "CONCURRENT_REQUESTS": 100,
     "OUTAGE_END_WAIT": 10**9,  # the simulation ends it
+    "SOFT404_PROBE": 0,  # only what the feed names is requested
 }
 WAITS_IN_FULL = Surroundings(awaits_ends=True)
 

@@ -29,6 +29,7 @@ class Recogniser:
 def visitor(kind):
     made = Visitor.__new__(Visitor)
     made._recogniser, made._parts = Recogniser(kind), SimpleNamespace(counters=Counter())
+    made._read_most = 1 << 21
     return made
 
 

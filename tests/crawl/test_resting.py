@@ -9,6 +9,7 @@ from tests.support.frontiers import add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.ending import Ending
+from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.lost_requests import Refusals
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
@@ -43,6 +44,7 @@ def _crawl(tmp_path, clock):
         "frontier": frontier,
         "portions": Portions(db, str),
         "refusals": Refusals(db, None, None),
+        "hostless": Hostless(db, None),
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
