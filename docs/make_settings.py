@@ -16,7 +16,7 @@ PAGE = Path(__file__).with_name("settings.md")
 STUB = PAGE.parents[1] / "webcrawl/settings.pyi"
 sys.path.insert(0, str(PAGE.parents[1]))  # as a script it finds the package beside docs/
 
-from webcrawl.base.settings import SECTIONS, SETTINGS  # noqa: E402
+from webcrawl.base.settings import DEFAULTS, SECTIONS, SETTINGS  # noqa: E402
 from webcrawl.base.settings.setting_kinds import Setting  # noqa: E402
 from webcrawl.crawl.checks.table import KINDS  # noqa: E402
 
@@ -41,7 +41,7 @@ def made(page: str) -> str:
 
 def stub() -> str:
     """The names of `webcrawl.settings`, with their types."""
-    names = "".join(f"{one.name}: {_type(one.default)}\n" for one in SETTINGS.values())
+    names = "".join(f"{name}: {_type(default)}\n" for name, default in DEFAULTS.items())
     return f"# Written by docs/make_settings.py\n\nfrom typing import Any\n\n{names}"
 
 
@@ -53,8 +53,7 @@ def _type(default: Any) -> str:
 
 def _row(one: Setting) -> str:
     default = "below" if _is_long(one.default) else f"`{one.default!r}`"
-    allowed = KINDS[one.name].allowed if one.name in KINDS else "as in Scrapy"
-    return f"| `{one.name}` | {default} | {one.text} | {allowed} |\n"
+    return f"| `{one.name}` | {default} | {one.text} | {KINDS[one.name].allowed} |\n"
 
 
 def _is_long(default: Any) -> bool:

@@ -5,4 +5,4 @@ docs/settings.md lists meanings and allowed values. An assignment at the end of 
 
 from webcrawl.base import settings as _table
 
-globals().update({name: one.default for name, one in _table.SETTINGS.items()})
+globals().update(_table.DEFAULTS)

@@ -11,10 +11,10 @@ import pytest
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
-from webcrawl import settings
+from webcrawl.base import settings
 from webcrawl.crawl.control import in_force, sheets
 
-SETTINGS = {name: value for name, value in vars(settings).items() if name.isupper()}
+SETTINGS = {name: one.default for name, one in settings.SETTINGS.items()}
 PAGES = [
     page
     for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "seeds/README.md")
@@ -50,7 +50,7 @@ class TestSettings:
         assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
 
     def test_every_setting_has_its_line(self):
-        """docs/settings.md has the settings of the module with their defaults, no other, in the same order."""
+        """docs/settings.md has the settings of the table with their defaults, no other, in the same order."""
         rows = _documented()
 
         assert {name: ast.literal_eval(row[0]) for name, row in rows.items()} == SETTINGS

@@ -2,7 +2,6 @@
 
 import pytest
 
-from webcrawl import settings as defaults
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
 
@@ -105,7 +104,6 @@ class TestUnheard:
             ("AUTOTHROTTLE_ENABLED", False, "True"),
             ("COMPRESSION_ENABLED", "true", False),
             ("RANDOMIZE_DOWNLOAD_DELAY", 0, True),
-            ("WARC_SIGNATURES", True, "off"),
         ],
     )
     def test_what_happens_anyway_needs_no_line(self, name, fine, warned):
@@ -137,14 +135,6 @@ class TestUnheard:
     def test_a_component_that_reads_it(self, name, reader):
         """A setting of a component is warned of only where that component is not enabled."""
         assert [len(list(unheard({name: "1"}, readers))) for readers in (set(), {reader})] == [1, 0]
-
-    @pytest.mark.parametrize("name", ["URL_EXCLUDE_FILE_INTERVAL", "WARC_SIGNATURES", "HIVE_URL_CACHE_SIZE"])
-    def test_settings_that_are_gone(self, name):
-        """A setting of an earlier version is named with what holds now, and is no setting any more."""
-        (line,) = unheard({name: 0}, {PAGES})
-
-        assert line.startswith(f"{name}: no effect, ")
-        assert not hasattr(defaults, name)
 
     def test_no_name_twice(self):
         """Every setting is in one row only, and none is both taken and without effect."""

@@ -166,9 +166,7 @@ class TestSinglePages:
         spiders = SPIDERS.format(here=here).replace(
             "    start_urls", "    custom_settings = {name: getattr(settings, name) for name in NAMES}\n    start_urls"
         )
-        names = (
-            "from webcrawl import settings\nNAMES = ['SCHEDULER', 'DOWNLOADER', 'DOWNLOAD_HANDLERS', 'EXTENSIONS']\n"
-        )
+        names = "from webcrawl import settings\nNAMES = ['SCHEDULER', 'DOWNLOADER', 'DOWNLOAD_HANDLERS_BASE']\n"
         project = Project(tmp_path, PLAIN + 'COMMANDS_MODULE = "webcrawl.commands"\n', names + spiders)
         status, said = project.run("fetch", "--spider", "looking", f"{here}/7", "--nolog")
 

@@ -45,14 +45,6 @@ URL_FILTERS = {
 
 CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The crawl": (
-        Setting("BOT_NAME", "webcrawl").means("The project's name in Scrapy's logs."),
-        Setting("SPIDER_MODULES", ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"]).means(
-            "Where Scrapy finds the spiders."
-        ),
-        Setting("COMMANDS_MODULE", "webcrawl.commands").means(
-            "Where Scrapy finds webcrawl's commands; crawl and runspider that check everything first; and, for "
-            "single pages, fetch, shell, parse and others without a crawl."
-        ),
         Setting("USER_AGENT", "webcrawl/0.1", Line()).means(
             "How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address."
         ),

@@ -126,9 +126,6 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", RedisKey()).means(
             "The list, set or sorted set in that server from which seeds are taken as they come."
         ),
-        Setting("REDIS_ITEMS_SERIALIZER", "webcrawl.adapter.page_json.to_json", "dotted path").means(
-            "How scrapy-redis' RedisPipeline writes an item: a page as JSON without its body."
-        ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, MaybeWhole(0, DAY * 365)).means(
             "Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is "
             "left."

@@ -1,8 +1,10 @@
-"""Scrapy's own settings that this crawl sets otherwise."""
+"""Scrapy's own settings that this crawl sets otherwise: those that a user may choose, and the plumbing."""
 
 from __future__ import annotations
 
-from webcrawl.base.settings.setting_kinds import DAY, Number, Setting, Switch, Whole, Word
+from typing import Any
+
+from webcrawl.base.settings.setting_kinds import DAY, Number, Setting, Switch, Word
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -89,21 +91,35 @@ FEED_STORAGES_BASE = {
     "stdout": "scrapy.extensions.feedexport.StdoutFeedStorage",
 }
 
+# How the crawl stands in Scrapy. Nobody has a reason to choose: they are plain defaults, and on no page of the manual.
+PLUMBING: dict[str, Any] = {
+    "BOT_NAME": "webcrawl",
+    "SPIDER_MODULES": ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"],
+    "COMMANDS_MODULE": "webcrawl.commands",
+    "SCHEDULER": "webcrawl.adapter.scheduler.FrontierScheduler",
+    "DUPEFILTER_CLASS": "webcrawl.adapter.dupefilter.SeenFilter",
+    "DOWNLOADER": "webcrawl.adapter.downloader.FrontierDownloader",  # no slots, no delays: the frontier has waited
+    "DOWNLOAD_HANDLERS_BASE": DOWNLOAD_HANDLERS_BASE,  # no other scheme is fetched
+    # What runs beside the crawl: the Scrapy extensions that can be enabled, and the crawl's own. Scrapy imports even
+    # disabled ones, so its remote control is left out: aiohttp would take 0.15 s and 15 MiB.
+    "EXTENSIONS_BASE": EXTENSIONS_BASE,
+    "ITEM_PIPELINES_BASE": ITEM_PIPELINES_BASE,  # those that OUTPUTS chooses from, and one that drops pages seen
+    "FEED_EXPORTERS_BASE": FEED_EXPORTERS_BASE,  # of a page what people read, without its body (docs/outputs.md)
+    # Local files are part of the checkpoint (docs/from-scrapy.md), and a crawl that was complete overwrites none.
+    "FEED_STORAGES_BASE": FEED_STORAGES_BASE,
+    "ITEM_PROCESSOR": "webcrawl.adapter.fastpath.items.ItemProcessor",  # no coroutine for each item and pipeline
+    "CONCURRENT_ITEMS": 1,  # of one page; Scrapy's default of 100 makes a hundred tasks per page
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 64 * 1024 * 1024,  # bytes of pages in work above which no more are requested
+    "ASYNCIO_EVENT_LOOP": "uvloop.Loop",  # costs half as much as asyncio's own
+    "COOKIES_ENABLED": False,  # the cookies of every host would be kept for the whole crawl
+    "REMOTE_CONTROL_ENABLED": False,  # a port that runs any Python sent to it has no place in a crawler
+    "TELNETCONSOLE_ENABLED": False,  # nor has a console over the network
+    "LOG_FORMATTER": "webcrawl.adapter.logformat.QuietLogFormatter",  # no line per page: crawl.log has them
+    "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.page_json.to_json",  # scrapy-redis reads it: a page without its body
+}
+
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "Scrapy's own, set for this crawl": (
-        Setting("SCHEDULER", "webcrawl.adapter.scheduler.FrontierScheduler", "component").means(
-            "The frontier, in place of Scrapy's queues."
-        ),
-        Setting("DUPEFILTER_CLASS", "webcrawl.adapter.dupefilter.SeenFilter", "component").means(
-            "The seen store, in place of a set in memory."
-        ),
-        Setting("DOWNLOADER", "webcrawl.adapter.downloader.FrontierDownloader", "component").means(
-            "Has no slots and no delays: the frontier has waited already."
-        ),
-        Setting("DOWNLOAD_HANDLERS_BASE", DOWNLOAD_HANDLERS_BASE).means(
-            "The crawl's own clients; no other scheme is fetched."
-        ),
-        Setting("DOWNLOAD_HANDLERS", {}).means("Your own, which replace those above for their schemes."),
         Setting("FOREIGN_HANDLERS_ALLOWED", [], "component list").means(
             "Handlers to allow although they connect without the address guard, such as Scrapy's."
         ),
@@ -122,46 +138,9 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("DOWNLOADER_MIDDLEWARES", DOWNLOADER_MIDDLEWARES, "components").means(
             "Switches off the Scrapy middlewares whose work the frontier or the client does."
         ),
-        Setting("EXTENSIONS_BASE", EXTENSIONS_BASE, "components").means(
-            "What runs beside the crawl: the Scrapy extensions that can be enabled, and the crawl's own. Scrapy "
-            "imports even disabled ones, so its remote control is left out: aiohttp would take 0.15 s and 15 MiB."
-        ),
-        Setting("EXTENSIONS", {}, "components").means("Yours; None switches one of those above off."),
-        Setting("ITEM_PIPELINES_BASE", ITEM_PIPELINES_BASE, "components").means(
-            "The crawl's own pipelines: those that OUTPUTS chooses from, and one that drops pages already seen."
-        ),
         Setting("ITEM_PIPELINES", {}, "components").means(
             "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
         ),
-        Setting("FEED_EXPORTERS_BASE", FEED_EXPORTERS_BASE).means(
-            "What writes feeds: as Scrapy's, but of a page what people read, without its body (docs/outputs.md)."
-        ),
-        Setting("FEED_STORAGES_BASE", FEED_STORAGES_BASE).means(
-            "Where feeds go: as Scrapy's, but local files are part of the checkpoint (docs/from-scrapy.md), and a "
-            "crawl that was complete overwrites none."
-        ),
-        Setting("ITEM_PROCESSOR", "webcrawl.adapter.fastpath.items.ItemProcessor", "component").means(
-            "Sends items through the pipelines without a coroutine for each."
-        ),
-        Setting("CONCURRENT_ITEMS", 1, Whole(1, 1_000_000)).means(
-            "Items of one page to process at once; Scrapy's default of 100 makes a hundred tasks per page."
-        ),
-        Setting("SCRAPER_SLOT_MAX_ACTIVE_SIZE", 64 * 1024 * 1024, Whole(1, 1 << 40)).means(
-            "Bytes of pages being processed above which no more are requested."
-        ),
-        Setting("ASYNCIO_EVENT_LOOP", "uvloop.Loop", "maybe component").means(
-            "The event loop: uvloop costs half as much as asyncio's own."
-        ),
-        Setting("COOKIES_ENABLED", False, Switch()).means(
-            "Off: the cookies of every host would be kept for the whole crawl."
-        ),
-        Setting("REMOTE_CONTROL_ENABLED", False, Switch()).means(
-            "Off: a port that runs any Python sent to it has no place in a crawler."
-        ),
-        Setting("TELNETCONSOLE_ENABLED", False, Switch()).means("Off: nor has a console over the network."),
         Setting("LOG_LEVEL", "INFO", Word(LEVELS)).means("Lowest level that is logged."),
-        Setting("LOG_FORMATTER", "webcrawl.adapter.logformat.QuietLogFormatter", "component").means(
-            "Logs no line per page: crawl.log has them."
-        ),
     ),
 }

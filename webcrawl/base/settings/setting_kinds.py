@@ -296,11 +296,11 @@ MANY = 10**9
 
 
 class Setting(NamedTuple):
-    """A setting. A kind that needs higher rooms is named, and found in crawl/checks/table.py; none: Scrapy's affair."""
+    """A setting. A kind that needs higher rooms is named, and found in crawl/checks/table.py."""
 
     name: str
     default: Any
-    kind: Kind | str | None = None
+    kind: Kind | str
     text: str = ""
 
     def means(self, text: str) -> Setting:

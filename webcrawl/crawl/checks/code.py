@@ -104,15 +104,6 @@ class Component:
         return _found(value)
 
 
-class MaybeComponent:
-    """A component that may be left to Scrapy."""
-
-    allowed: str = "the dotted path of a class in an existing module, or, in a settings file, None"
-
-    def read(self, value: Any, /) -> Any:
-        return None if value is None else _found(value)
-
-
 class ComponentList:
     """Several such components."""
 

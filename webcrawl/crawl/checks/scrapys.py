@@ -59,10 +59,6 @@ _NEVER: frozenset[str] = frozenset()
 _OWN_TLS = "the client has its own TLS context: see DOWNLOAD_TLS_MIN_VERSION, DOWNLOAD_VERIFY_CERTIFICATES"
 
 UNHEARD = (
-    Unheard("URL_EXCLUDE_FILE_INTERVAL", "URL_EXCLUDE_FILE is read again within 30 seconds of a change", fine=_NEVER),
-    Unheard("WARC_SIGNATURES", "request records keep all fields as they were sent", fine=ON),
-    Unheard("HIVE_URL_CACHE_SIZE", "the cache of HIVE_URL_CACHE has URL_CACHE_SIZE entries", fine=_NEVER),
-    Unheard("WARC_ENABLED", "OUTPUTS says what is written: 'warc cdxj' is the archive, 'none' is nothing", fine=_NEVER),
     Unheard("AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG", "POLITENESS_POLICY says how long a host's wait is"),
     Unheard(
         "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",

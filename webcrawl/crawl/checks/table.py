@@ -29,7 +29,6 @@ from webcrawl.crawl.checks.code import (
     Expressions,
     Extensions,
     Filters,
-    MaybeComponent,
     MaybeDotted,
 )
 from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
@@ -139,16 +138,12 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "metrics port": MetricsPort(),
     "metrics file": MetricsFile(),
     "partition": PartitionWay(),
-    "component": Component(),
     "components": Components(),
     "component list": ComponentList(),
-    "maybe component": MaybeComponent(),
 }
 
-KINDS: dict[str, Kind] = {  # of each setting that Scrapy does not check itself, in the order of the table
-    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind
-    for name, one in SETTINGS.items()
-    if one.kind is not None
+KINDS: dict[str, Kind] = {  # of each setting of the table, in its order
+    name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind for name, one in SETTINGS.items()
 }
 
 # What a single domain or host may have of a setting that is itself about domains and hosts
@@ -156,6 +151,21 @@ OF_ONE_HOST: dict[str, Kind] = {"HOST_CONNECTIONS": OF_ONE}
 
 # Scrapy's own settings that the table leaves alone; checked if they are set
 SCRAPYS: dict[str, Kind] = {
+    "SCHEDULER": Component(),
+    "DUPEFILTER_CLASS": Component(),
+    "DOWNLOADER": Component(),
+    "EXTENSIONS": Components(),
+    "EXTENSIONS_BASE": Components(),
+    "ITEM_PIPELINES_BASE": Components(),
+    "ITEM_PROCESSOR": Component(),
+    "CONCURRENT_ITEMS": Whole(1, 1_000_000),
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": Whole(1, 1 << 40),
+    "ASYNCIO_EVENT_LOOP": Component(),
+    "COOKIES_ENABLED": Switch(),
+    "REMOTE_CONTROL_ENABLED": Switch(),
+    "TELNETCONSOLE_ENABLED": Switch(),
+    "LOG_FORMATTER": Component(),
+    "REDIS_ITEMS_SERIALIZER": Dotted(),
     "TWISTED_REACTOR": Word((REACTOR,)),
     "ADDONS": Components(),
     "CONCURRENT_REQUESTS_PER_IP": Whole(0, MANY),
