@@ -17,7 +17,7 @@ from benchmarks.support.filled import fill_buffer, fill_files
 from benchmarks.support.long_crawl import LongCrawl
 from benchmarks.support.report import report, timed
 from webcrawl.frontier.seen.layout import shares
-from webcrawl.settings import SEEN_MEMORY, URL_CACHE_SIZE
+from webcrawl.settings import SEEN_MEMORY
 
 SMALL = 10  # one key of so many is in F's second file, which the merge rewrites
 WEB = ("--size", "1000-1000", "--links", "10")
@@ -26,7 +26,7 @@ MERGED = re.compile(r"seen: merged (\d+) records in ([\d.]+) s")
 
 
 def run(folder: Path, args: argparse.Namespace) -> None:
-    state, memory = folder / "job/state", shares(SEEN_MEMORY << 20, URL_CACHE_SIZE)[0]
+    state, memory = folder / "job/state", shares(SEEN_MEMORY << 20)[0]
     state.mkdir(parents=True)
     with timed() as filling:
         fill_files(state, args.urls, small=SMALL)

@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, fields
 
 from benchmarks.support.report import report
+from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.outgoing_letters import AGE, SIZE
 from webcrawl.crawl.hive.partition import SlotMap
 
@@ -116,7 +117,7 @@ def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
     speed, server, machine = found["speed"], found["server"], found["machine"]
     used = {
         "one core of the busiest stream server": server["cores_of_the_busiest_shard"],
-        "HIVE_STREAM_MEMORY of 64 MiB": server["stream_mib_between_checkpoints"] / 64,
+        "memory of the streams": server["stream_mib_between_checkpoints"] * MIB / stream_memory(plan.drones),
         "a machine's network": machine["network_megabits"] * 1e6 / 8 / plan.network,
         "URLs of a drone before merges cost more": machine["urls_known_by_a_drone"] / MERGES_LARGE,
         "slots for a fair share": 1 - 1 / speed["fullest_drone_times_mean"],

@@ -25,13 +25,13 @@ def _checks(monkeypatch):
 
 def test_frozen_settings_are_checked_once(checks):
     """However many components ask, each with a dict of its own."""
-    crawler = get_crawler(Own, {"URL_CACHE_SIZE": 7})
+    crawler = get_crawler(Own, {"URL_MAX_LENGTH": 70})
     crawler.settings.freeze()
     first = values_of(crawler)
-    first["URL_CACHE_SIZE"] = "changed by who asked"
+    first["URL_MAX_LENGTH"] = "changed by who asked"
     second = values_of(crawler)
 
-    assert (second["URL_CACHE_SIZE"], len(checks)) == (7, 1)
+    assert (second["URL_MAX_LENGTH"], len(checks)) == (70, 1)
 
 
 def test_settings_that_may_change_are_checked_again():
@@ -39,9 +39,9 @@ def test_settings_that_may_change_are_checked_again():
     crawler = get_crawler(Own)
     crawler.settings.frozen = False
     values_of(crawler)
-    crawler.settings.set("URL_CACHE_SIZE", 7)
+    crawler.settings.set("URL_MAX_LENGTH", 70)
 
-    assert values_of(crawler)["URL_CACHE_SIZE"] == 7
+    assert values_of(crawler)["URL_MAX_LENGTH"] == 70
 
 
 def test_settings_that_have_not_changed_are_not_checked_again(checks):
@@ -74,11 +74,11 @@ def test_true_is_not_one():
     """What equals a value that is allowed need not be allowed."""
     crawler = get_crawler(Own)
     crawler.settings.frozen = False
-    crawler.settings.set("URL_CACHE_SIZE", 1, "project")
+    crawler.settings.set("REDIRECT_MAX_HOPS", 1, "project")
     values_of(crawler)
-    crawler.settings.set("URL_CACHE_SIZE", True, "project")
+    crawler.settings.set("REDIRECT_MAX_HOPS", True, "project")
 
-    with pytest.raises(SettingError, match="URL_CACHE_SIZE = True"):
+    with pytest.raises(SettingError, match="REDIRECT_MAX_HOPS = True"):
         values_of(crawler)
 
 
@@ -94,8 +94,8 @@ def test_a_spider_may_have_another_name_than_its_class():
 
 def test_each_crawler_has_its_own():
     """Several may run in one process."""
-    made = [get_crawler(Own, {"URL_CACHE_SIZE": size}) for size in (7, 8)]
+    made = [get_crawler(Own, {"URL_MAX_LENGTH": size}) for size in (70, 80)]
     for crawler in made:
         crawler.settings.freeze()
 
-    assert [values_of(crawler)["URL_CACHE_SIZE"] for crawler in made] == [7, 8]
+    assert [values_of(crawler)["URL_MAX_LENGTH"] for crawler in made] == [70, 80]

@@ -164,7 +164,7 @@ def test_with_other_settings(server, crawl):
         {},
         {"CONCURRENT_REQUESTS": 2, "FRONTIER_LEVELS": 3, "FRONTIER_PRIORITIZER": f"{orders}.links.ByOpic"},
         {"FRONTIER_MEMORY": 8, "SEEN_MEMORY": 16, "FRONTIER_LEVELS": 1, "URL_CACHE": f"{caches}.policies.LruCache"},
-        {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2, "URL_CACHE_SIZE": 1},
+        {"FRONTIER_LEVELS": 40, "FRONTIER_QUEUES": 1, "FRONTIER_MAX_QUEUES": 2},
         {"FRONTIER_PRIORITIZER": f"{orders}.links.ByIndegree", "POLITENESS_PER_IP": True},
         {"URL_CACHE": f"{caches}.policies.RandomCache", "FRONTIER_LEVELS": 2, "WARC_MAX_SIZE": 1},
     ]

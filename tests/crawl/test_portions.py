@@ -1,4 +1,4 @@
-"""Links of large pages enter in portions, which are part of the checkpoint; PAGE_MAX_LINKS bounds them."""
+"""Links of large pages enter in portions, which are part of the checkpoint; MOST_LINKS bounds them."""
 
 from collections import Counter
 from contextlib import contextmanager
@@ -11,6 +11,7 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.discovery import ROOM
+from webcrawl.crawl.page_links import MOST_LINKS
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher_menu import MENU
 from webcrawl.tools.verify.verify_crawl import verify
@@ -200,30 +201,24 @@ class TestMost:
             return crawl.stats(), answer, page
 
     def test_the_first_links_are_followed(self, tmp_path):
-        """Of a page with more links than PAGE_MAX_LINKS the first are followed; the others are counted."""
-        stats, answer, page = self.visit(tmp_path, 25, PAGE_MAX_LINKS=10)
+        """Of a page with more links than MOST_LINKS the first are followed; the others are counted."""
+        stats, answer, page = self.visit(tmp_path, MOST_LINKS + 15)
 
-        assert (stats["links"], stats["links/cut"], stats["links/new"]) == (25, 15, 10)
+        assert (stats["links"], stats["links/cut"]) == (MOST_LINKS + 15, 15)
         assert answer.links_cut == 15
-        assert len(page.links) == 25
+        assert len(page.links) == MOST_LINKS + 15
 
     def test_none_is_cut_below(self, tmp_path):
         """A page with as many links as are allowed is whole."""
-        stats, answer, _ = self.visit(tmp_path, 10, PAGE_MAX_LINKS=10)
+        stats, answer, _ = self.visit(tmp_path, MOST_LINKS)
 
-        assert (stats["links/new"], stats.get("links/cut", 0), answer.links_cut) == (10, 0, 0)
-
-    def test_there_may_be_no_limit(self, tmp_path):
-        """0 means all."""
-        stats, _, _ = self.visit(tmp_path, 25, PAGE_MAX_LINKS=0)
-
-        assert stats["links/new"] == 25
+        assert (stats["links"], stats.get("links/cut", 0), answer.links_cut) == (MOST_LINKS, 0, 0)
 
     def test_a_menu_is_whole(self, tmp_path):
         """A Gopher menu lists what there is: it is never cut."""
-        stats, _, _ = self.visit(tmp_path, 25, "gopher://big.test/1", "text/x-gopher-menu", PAGE_MAX_LINKS=10)
+        stats, _, _ = self.visit(tmp_path, MOST_LINKS + 15, "gopher://big.test/1", "text/x-gopher-menu")
 
-        assert stats["links/new"] == 25
+        assert (stats["links"], stats.get("links/cut", 0)) == (MOST_LINKS + 15, 0)
 
     def bomb(self, tmp_path, url, body, kind="text/html", **settings):
         """The statistics after one page that names far more than it is long, and what its links say in all."""
@@ -251,7 +246,7 @@ class TestMost:
         url = f"gopher://big.test/1/{'x' * 1900}/"
         body = "".join(f"0f\t/{number}\tb.test\t70\r\n" for number in range(50_000)).encode()
 
-        stats, _ = self.bomb(tmp_path, url, body, MENU, PAGE_MAX_LINKS=0)
+        stats, _ = self.bomb(tmp_path, url, body, MENU)
 
         assert stats["links/cut"] > 40_000
 

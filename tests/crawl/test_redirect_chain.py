@@ -109,14 +109,6 @@ class TestAgain:
         with crawling(tmp_path, URL_INCLUDE=["^http://a.test/in"]) as (crawl, visitor):
             assert Walk(crawl, visitor).to(Link(A), "/", "a=1") == []
 
-    def test_off(self, tmp_path):
-        """With COOKIES=off nothing is kept, and the URL stays seen."""
-        with crawling(tmp_path, COOKIES="off") as (crawl, visitor):
-            walk = Walk(crawl, visitor)
-            assert walk.to(walk.seed(), "/", "a=1") == []
-            (link,) = walk.to(walk.seed(B), "/new", "a=1")
-            assert link.chain == ""
-
 
 class TestCarried:
     def test_to_another_page(self, walk):

@@ -1,7 +1,6 @@
 """Settings that change while a crawl runs reach the parts that hold them."""
 
 from contextlib import contextmanager
-from random import Random
 
 import pytest
 
@@ -143,19 +142,6 @@ def test_an_unknown_setting_of_another_version(tmp_path, caplog):
     with crawl(tmp_path) as opened:
         assert opened.parts.in_force.set_values == {}
     assert "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting" in caplog.text
-
-
-def test_levels(tmp_path):
-    """Another bias changes how often levels are served, at once."""
-    with crawl(tmp_path, FRONTIER_LEVELS=2) as opened:
-        front = opened.parts.frontier.core.queues.front
-        front._random = Random(1).random
-        for level in (0, 1):
-            for number in range(300):
-                front.push(level, [b"%d %d" % (level, number)])
-        opened.parts.in_force.set("FRONTIER_BIAS", "1000")
-
-        assert [front.pop()[:1] for _ in range(100)].count(b"0") > 95
 
 
 def test_budgets(tmp_path):

@@ -30,7 +30,7 @@ LINKS = st.lists(st.tuples(KINDS, ADDRESSES | st.text(), st.just(""), st.sampled
 def followed(found, max_length=MAX_LENGTH, more=(), *, reads_more=True, **rules):
     """A page whose links were followed, and a pipeline that knows what was asked of it."""
     pipeline = LinkPipeline(Chain([]), None, Fingerprints(bytes(16)), max_length)
-    rules = LinkRules(frozenset(("a", "refresh")), skip_seen=True, cookies=False, **{**RULES, **rules})
+    rules = LinkRules(frozenset(("a", "refresh")), skip_seen=True, **{**RULES, **rules})
 
     def discover(link, addresses, hops, *, base, needed, targets):
         if targets is not None and pipeline.is_usual:

@@ -1,6 +1,5 @@
 """Sites that want a cookie back before they answer, crawled by `scrapy crawl web`."""
 
-import re
 import time
 from collections import Counter
 
@@ -68,16 +67,6 @@ class TestGates:
         requests = [record.block for record in records if record.kind == "request" and b"GET /one " in record.block]
         assert sorted(b"\r\nCookie: gate=/one\r\n" in request for request in requests) == [False, True]
         assert list(verify(crawl.jobdir, Counter())) == []
-
-    def test_off(self, tmp_path):
-        """With COOKIES=off no cookie is sent, and such a page is lost: a crawl of nothing else says so."""
-        with sites(gate) as served:
-            crawl = served.crawl(tmp_path, ["a.test"], COOKIES="off")
-            assert crawl.run() == 1
-
-            assert re.search(r"nothing was fetched: (\S+) leads to \1 again\n", crawl.output.read_text())
-            assert served.pages() == [("a.test", "/")]
-            assert not any(cookie for _, _, cookie in served.asked)
 
     @pytest.mark.campaign
     @pytest.mark.parametrize("requests", [3, 5, 7])

@@ -13,6 +13,7 @@ from tests.support.failing_site import CUT, STALLS, UNENDED, WHOLE, FailingHosts
 from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.page_links import MOST_LINKS
 from webcrawl.tools.verify.verify_crawl import verify
 
 NETS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
@@ -198,14 +199,17 @@ class TestServersErrors:
 
 
 def test_what_is_too_long_is_told(tmp_path):
-    """The last lines say how many answers end at DOWNLOAD_TRUNCATE, and how many links at PAGE_MAX_LINKS."""
-    pages = {"/": "".join(f"<a href=/{number}>" for number in range(5)), "/0": "long " * 9000}
+    """The last lines say how many answers end at DOWNLOAD_TRUNCATE, and how many links are too many."""
+    pages = {
+        "/": "<a href=/0>" + "".join(f"<a href=http://b.test/{at}>" for at in range(MOST_LINKS + 1)),
+        "/0": "long " * 300_000,
+    }
     with sites(lambda _, path, __: pages.get(path, path).encode() if path != "/robots.txt" else None) as served:
-        crawl = served.crawl(tmp_path, ["site.test"], DOWNLOAD_TRUNCATE=20_000, PAGE_MAX_LINKS=3)
+        crawl = served.crawl(tmp_path, ["site.test"], URL_SCOPE="host", DOWNLOAD_TRUNCATE=1_400_000)
         assert crawl.run() == 0
 
     assert "1 answer cut at DOWNLOAD_TRUNCATE (1 text/html): what is behind that is not in the crawl" in said(crawl)
-    assert "left out: 2 links (PAGE_MAX_LINKS, or too many bytes of links on a page); " in said(crawl)
+    assert "left out: 2 links (too many links, or bytes of links, on a page); " in said(crawl)
 
 
 def test_a_site_deeper_than_it_may_be_is_told(tmp_path):

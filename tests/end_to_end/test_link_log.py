@@ -28,7 +28,7 @@ def _logged(tmp_path_factory):
     folder = tmp_path_factory.mktemp("links")
     with serving(Linked) as here:
         (folder / "seeds.txt").write_text(f"{here}/\n")
-        settings = {"OUTPUTS": "links", "PAGE_MAX_LINKS": 4}
+        settings = {"OUTPUTS": "links"}
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0, crawl.output.read_text()
     text = (crawl.jobdir / "logs/links.log").read_text().replace(here, "")
@@ -49,8 +49,8 @@ def test_bodies_seen_before_have_their_links(logged):
     assert targets["/twin/?a"] == "/twin/below/there"
 
 
-def test_cut_and_unfollowed_links_are_logged(logged):
-    """Kinds that are not followed, and links beyond PAGE_MAX_LINKS, are in the log like all others."""
+def test_unfollowed_links_are_logged(logged):
+    """Kinds that are not followed are in the log like all others."""
     of_page = [row[3:] for row in logged if row[0] == "/"]
 
     assert ("img", "an image") in of_page

@@ -55,7 +55,6 @@ def _crawled(tmp_path_factory):
         settings = {
             "HOSTS_FILE": sites.hosts_file(folder / "hosts", NAMES),
             "OUTPUTS": "warc cdxj text",
-            "WARC_WALLS": 0,
         }
         crawl = Crawl(folder / "job", {"seeds": folder / "seeds.txt"}, settings)
         assert crawl.run() == 0
@@ -126,12 +125,12 @@ def test_walls_are_not_in_the_text(crawled):
     assert any("plain" in line["url"] for line in written(crawl.jobdir))
 
 
-def test_walls_stay_out_of_an_archive_that_wants_none(crawled):
-    """All else is kept, whatever it says."""
+def test_walls_are_in_the_archive(crawled):
+    """Every answer is kept, whatever it says."""
     crawl, _, _ = crawled
     (index,) = [path.read_text() for path in (crawl.jobdir / "warc").glob("*.cdxj")]
 
-    assert '"http://walled.test/"' not in index
+    assert '"http://walled.test/"' in index
     assert '"http://open.test/missing"' in index
 
 

@@ -117,7 +117,7 @@ class TestShares:
         assert hosts_of(taken) == ["h0.evil.test", "h1.evil.test", "h2.evil.test", "h3.evil.test", "a.test", "b.test"]
 
     def test_a_share_is_a_part_of_the_queues(self, db):
-        """FRONTIER_DOMAIN_SHARE says in how many places a domain has one."""
+        """The share says in how many places a domain has one."""
         frontier = flooded(db, queues=64, domain_share=8)
         add(frontier, *(f"http://h{number}.evil.test/" for number in range(100)), "http://a.test/")
         taken = [frontier.take(0) for _ in range(9)]
@@ -125,7 +125,7 @@ class TestShares:
         assert hosts_of(taken)[7:] == ["h7.evil.test", "a.test"]
 
     def test_there_may_be_no_limit(self, db):
-        """With FRONTIER_DOMAIN_SHARE = 1 hosts enter in the order in which they were found."""
+        """With a share of 1 hosts enter in the order in which they were found."""
         frontier = flooded(db, domain_share=1)
         add(frontier, *(f"http://h{number}.evil.test/" for number in range(100)), "http://a.test/")
 

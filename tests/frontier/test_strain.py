@@ -71,7 +71,7 @@ def booked(policy, most, seconds, longest=300.0):
 
 
 def test_the_wait_grows_with_it():
-    """Beside Mercator's own proportion, and never below it; SLOW_DOWN_MAX = 1 turns it off."""
+    """Beside Mercator's own proportion, and never below it; a most of 1 turns it off."""
     assert booked(Mercator, MOST, 0.2) == 2.0
     assert booked(Mercator, MOST, 1.2) == pytest.approx(12.0 * 3.0, rel=0.1)
     assert booked(Mercator, 1.0, 1.2) == 12.0

@@ -20,7 +20,6 @@ CHOICES = {
     ),
     "SEEN_MEMORY": (16, 64, 256),
     "URL_CACHE": (f"{_CACHES}.policies.LruCache", f"{_CACHES}.policies.RandomCache", f"{_CACHES}.clock.ClockCache"),
-    "URL_CACHE_SIZE": (1, 100, 65_536),
     "OUTPUTS": ("warc cdxj", "warc cdxj index", "warc index", "none"),
     "WARC_MAX_SIZE": (1, 100),
 }

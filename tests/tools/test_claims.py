@@ -1868,7 +1868,7 @@ CLAIMS = {
                 {"frontier/dropped/-5003": 1},
                 {"frontier/dropped/-9998": 1},
             ),
-            ("PAGE_MAX_LINKS, or too many bytes of links on a page", {"links/cut": 1}, {"links": 1}),
+            ("too many links, or bytes of links, on a page", {"links/cut": 1}, {"links": 1}),
             ("sitemaps with more than their hosts may bring", {"sitemaps": 1, "sitemaps/cut": 1}, {"sitemaps": 1}),
             (
                 "{} of {} to need scripts: -s RENDER=auto{} (docs/browser.md)",
@@ -2187,7 +2187,7 @@ CLAIMS = {
         [
             ("No URL was left out.", {}, {"filtered": Counter({"scope": 1})}),
             ("What was left out, and why", {"frontier": Counter({"dropped/-9998": 1})}, {}),
-            ("PAGE_MAX_LINKS, or too many bytes of links on a page", {"counters": Counter({"links/cut": 1})}, {}),
+            ("too many links, or bytes of links, on a page", {"counters": Counter({"links/cut": 1})}, {}),
             ("There are no answers yet.", {}, {"slowest": [(5, b"http://a.test/")]}),
             ("No host is set aside.", {}, {"aside": (3, 1)}),
             ("{} set aside, with {}", {"aside": (3, 1)}, {}),

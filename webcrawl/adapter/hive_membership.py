@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.coordinator import Reign, Telling
 from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.drone_registry import Member
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.drone_server import Server, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.member import Membership
 from webcrawl.crawl.hive.partition import Partition, partition_of
@@ -37,7 +37,6 @@ from webcrawl.urls.host_names import RegisteredDomains
 
 logger = logging.getLogger(__name__)
 
-MIB = 1 << 20
 LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
 
 
@@ -51,7 +50,7 @@ class Entry:
         try:
             self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
-            memory = values["HIVE_STREAM_MEMORY"] * MIB
+            memory = stream_memory(values["HIVE_DRONES"])
             self.server = Server(client_maker(crawler.settings), self._name, memory=memory)
             self._companions = Companions(self.db, self.server)
         except BaseException:

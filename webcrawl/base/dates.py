@@ -13,7 +13,7 @@ _ISO, _DIGITS = "%Y-%m-%dT%H:%M:%S", "%Y%m%d%H%M%S"
 
 
 def iso(seconds: float, *, fraction: bool = True) -> str:
-    """Seconds since 1970 as 2011-06-23T17:12:08.802Z, or without the fraction, which WARC 1.0 does not have."""
+    """Seconds since 1970 as 2011-06-23T17:12:08.802Z, or without the fraction."""
     whole, thousandths = divmod(round(seconds * 1000), 1000)
     return _second(_ISO, whole) + (f".{thousandths:03d}Z" if fraction else "Z")
 

@@ -20,7 +20,6 @@ NOUNS = {
     "DOMAIN_BUDGET": "budget of a domain",
     "FRONTIER": "frontier",
     "FRONTIER_PRIORITIZER": "prioritizer",
-    "HIVE_URL_CACHE": "URL cache",
     "POLITENESS_POLICY": "politeness policy",
     "REVISIT_POLICY": "revisit policy",
     "SEEN_STORE": "seen store",

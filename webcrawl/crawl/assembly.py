@@ -55,7 +55,7 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.content import ContentSeen
-from webcrawl.frontier.seen.layout import shares
+from webcrawl.frontier.seen.layout import cache_size, shares
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.net.outage_detector import Detector
@@ -203,7 +203,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     uplink = Uplink(Detector(ground.domains), frontier, robots.book, clock, counters)
     hosts = _host_orders(ground, ours, robots, saved, pipeline, rendering, uplink)
     seeding, halfway = _seeding(ground, pipeline, seen, elsewhere), Halfway(db)
-    lately, beside = RecentUrls(LATELY * values["URL_CACHE_SIZE"]), _beside(ground, pipeline, frontier)
+    lately, beside = RecentUrls(LATELY * cache_size(values["SEEN_MEMORY"] * MIB)), _beside(ground, pipeline, frontier)
     discovery = kind.discovery(pipeline, seen, lately, portions, ground.site_of, counters, frontier, elsewhere, *beside)
     moments.due_at.append(ending.after)
     return Parts(
@@ -406,8 +406,9 @@ def _robots(ground: Ground) -> RobotsAdmission:
 
 def _seen(ground: Ground, opened: ExitStack) -> tuple[SeenStore, ContentSeen]:
     values, db = ground.values, ground.db
-    memory, content_memory = shares(values["SEEN_MEMORY"] * MIB, values["URL_CACHE_SIZE"])
-    cache: UrlCache = made("URL_CACHE", values["URL_CACHE"], UrlCache, values["URL_CACHE_SIZE"])
+    whole = values["SEEN_MEMORY"] * MIB
+    memory, content_memory = shares(whole)
+    cache: UrlCache = made("URL_CACHE", values["URL_CACHE"], UrlCache, cache_size(whole))
     more = {"memory": memory, "cache": cache, "on_ready": ground.around.on_ready}
     seen: SeenStore = made("SEEN_STORE", values["SEEN_STORE"], SeenStore, db, **more)
     opened.callback(seen.close)

@@ -26,6 +26,7 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.frontier.seen.caches import UrlCache
+from webcrawl.frontier.seen.layout import cache_size
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
@@ -60,8 +61,8 @@ def open_post(
     drone.moving = Moving(
         db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains, leaves=sound.leaving
     )
-    cache, size = values["HIVE_URL_CACHE"], values["URL_CACHE_SIZE"]
-    drone.splitter = Splitter(slot_of, drone.moving, lambda: made("HIVE_URL_CACHE", cache, UrlCache, size))
+    cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
+    drone.splitter = Splitter(slot_of, drone.moving, lambda: made("URL_CACHE", cache, UrlCache, size))
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))

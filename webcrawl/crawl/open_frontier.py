@@ -15,7 +15,7 @@ from webcrawl.base.own_code import made_by
 from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
+from webcrawl.frontier.arguments import BIAS, Hooks, Rules, Shape
 from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.protocol import Frontier, FrontierFactory
 from webcrawl.store.crawldb import CrawlDB
@@ -81,7 +81,7 @@ def open_frontier(
         db,
         Shape(
             values["FRONTIER_LEVELS"],
-            values["FRONTIER_BIAS"],
+            BIAS,
             values["FRONTIER_MEMORY"] * MIB,
             revisits=values["REVISIT_POLICY"] != NONE,
         ),

@@ -63,10 +63,8 @@ def _rules(values: Mapping[str, Any]) -> LinkRules:
     return LinkRules(
         followed=frozenset(values["LINK_SOURCES"]) | {kind for name, kind in MORE.items() if values[name]},
         redirects=values["REDIRECT_MAX_HOPS"],
-        cookies=values["COOKIES"] == "redirects",
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
-        most=values["PAGE_MAX_LINKS"],
         requisites=values["REQUISITES"],
     )
 

@@ -20,6 +20,10 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 
+# Links of one page that are followed, the first ones: the largest honest pages (indexes, archives) have fewer, and one
+# that is made to flood the frontier brings no more. FTP listings and Gopher menus are never cut.
+MOST_LINKS = 50_000
+
 
 @dataclass(frozen=True, slots=True)
 class LinkRules:
@@ -27,10 +31,9 @@ class LinkRules:
 
     followed: frozenset[str]  # kinds of links
     redirects: int  # how many in a row
-    cookies: bool  # whether these get the cookies that were set on the way
     skip_seen: bool
     obey_nofollow: bool
-    most: int = 0  # links of one page; 0: no limit
+    most: int = MOST_LINKS  # of one page
     requisites: bool = False  # what pages need to be shown is fetched beyond the scope
 
     @property
@@ -99,9 +102,9 @@ class PageLinks:
 
     def cut(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """The first links of a page that has too many, or too long ones."""
-        if len(found) <= FEW and not 0 < self._most < len(found):
+        if len(found) <= min(FEW, self._most):
             return found
-        first = found if self._most == 0 or page.content_type in LISTINGS else found[: self._most]
+        first = found if page.content_type in LISTINGS else found[: self._most]
         kept = fitting_links(link, page.base, [*map(ADDRESS, first)])
         if kept == len(found):
             return found

@@ -21,6 +21,9 @@ SELF_CONTAINED = ("host", "domain")
 BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 PAGES = "a number of pages from 0, or infinity"
+# Times the wait of a host that answers more slowly, or fails more often, than at first. Eight is noticed by a server in
+# trouble, and POLITENESS_MAX_DELAY bounds the wait anyway.
+SLOW_DOWN = 8.0
 
 
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
@@ -117,14 +120,13 @@ def limits_of(values: Mapping[str, Any]) -> Limits:
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
-        domain_share=values["FRONTIER_DOMAIN_SHARE"],
         fetchers=values["CONCURRENT_REQUESTS"],
         host_pages=values["HOST_MAX_PAGES"],
         host_failures=values["HOST_MAX_FAILURES"],
         retry_wait=values["HOST_RETRY_WAIT"],
         crawl_delay_max=values["CRAWL_DELAY_MAX"],
         retry_after_max=values["RETRY_AFTER_MAX"],
-        slow_down=values["SLOW_DOWN_MAX"],
+        slow_down=SLOW_DOWN,
         max_delay=values["POLITENESS_MAX_DELAY"],
         patience=values["HOST_PATIENCE"],
         connections=Connections.given(values["HOST_CONNECTIONS"]),

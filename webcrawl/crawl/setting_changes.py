@@ -80,7 +80,6 @@ def heed(
     in_force.listen(OF_FRONTIER, of_frontier, now=False)
     if isinstance(frontier, Frontier):
         queues = frontier.core.queues
-        in_force.listen(["FRONTIER_BIAS"], lambda now: queues.front.set_level_bias(now["FRONTIER_BIAS"]), now=False)
         in_force.listen(["DOMAIN_BUDGET_PAGES"], lambda now: queues.budgets.change(allowance_of(now)), now=False)
     in_force.listen(["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False)
 

@@ -76,7 +76,7 @@ class Visitor:
         self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
         self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
         self._known, self._read_most = parts.moments.known, reading.most
-        self._redirects, self._cookies = rules.redirects, rules.cookies
+        self._redirects = rules.redirects
         self._copies = copies
         self._recogniser, self._missing = recogniser, missing
 
@@ -258,8 +258,6 @@ class Visitor:
 
     def _chain(self, link: Link, exchange: Exchange) -> str:
         """The chain that the target of a redirect takes with it."""
-        if not self._cookies:
-            return ""
         lines = [value for name, value in exchange.headers if name.lower() == b"set-cookie"]
         return follow(link.chain, self._parts.pipeline.key(link.url), link.url, lines, exchange.started)
 

@@ -105,12 +105,12 @@ class Limits:
     retry_wait: float = 60.0  # HOST_RETRY_WAIT
     crawl_delay_max: float = 300.0  # CRAWL_DELAY_MAX
     retry_after_max: float = 86_400.0  # RETRY_AFTER_MAX
-    slow_down: float = 1.0  # SLOW_DOWN_MAX; 1: never
+    slow_down: float = 1.0  # at most so many times the wait for a host under strain; 1: never
     max_delay: float = 300.0  # POLITENESS_MAX_DELAY, beyond which no host is slowed down
     patience: float = 259_200.0  # HOST_PATIENCE
     attempts: int = 3  # per URL, the first included: RETRY_TIMES + 1
     retry_codes: frozenset[int] | None = None  # RETRY_HTTP_CODES; None: those of the table in outcomes.py
-    domain_share: int = 16  # FRONTIER_DOMAIN_SHARE: a domain may have one queue in this many while others wait
+    domain_share: int = 16  # a domain may have one queue in this many, at least 4, while others wait: none has all
     connections: Connections | None = None  # HOST_CONNECTIONS; None: every host has one
 
 

@@ -39,7 +39,10 @@ class FrontEnd:
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
-        self.set_level_bias(bias)
+        self._weights = [
+            bias**-level for level in range(len(self.queues))
+        ]  # each is picked bias times as often as the next
+        self._survey()
 
     def _sound_level(self, found: Any) -> int:
         """Return a level that there is. Raise TypeError or ValueError for anything else: -1 would be the last one."""
@@ -50,11 +53,6 @@ class FrontEnd:
 
     def __len__(self) -> int:
         return sum(map(len, self.filled))
-
-    def set_level_bias(self, bias: float) -> None:
-        """From now on each level is picked so many times as often as the next one."""
-        self._weights = [bias**-level for level in range(len(self.queues))]
-        self._survey()
 
     def _survey(self) -> None:
         """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""

@@ -17,7 +17,7 @@ from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
 from webcrawl.net.http2_offers import PROTOCOLS, Http2Offers
-from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.request_signing import RequestSigning, form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.running_clock import RunningClock
@@ -70,8 +70,8 @@ class Network:
         """The key's file is read once: another key is for the next run."""
         if not values["BOT_KEY"]:
             return None
-        key, form = SigningKey.read(values["BOT_KEY"]), values["BOT_AGENT_FORM"]
-        return RequestSigning(key, values["BOT_AGENT"], form=form, now=self.access.now)
+        form, origin = form_and_origin(values["BOT_AGENT"])
+        return RequestSigning(SigningKey.read(values["BOT_KEY"]), origin, form=form, now=self.access.now)
 
     async def close(self) -> None:
         self.shortage.close()
@@ -88,7 +88,6 @@ def _bounds(values: Mapping[str, Any]) -> Bounds:
         most if strict else truncate,
         values["DOWNLOAD_TIMEOUT"],
         strict,
-        grace=values["DOWNLOAD_GRACE"],
         rate=values["DOWNLOAD_MIN_RATE"],
     )
 

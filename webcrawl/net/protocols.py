@@ -88,6 +88,11 @@ class Access:
     room: Room = field(default_factory=Room, kw_only=True)  # in memory, for large bodies
 
 
+# Seconds after the request in which nothing need have come. A silent host holds a slot for so long; slow servers that
+# answer at all have begun by then (docs/decisions/frontier-hosts.md).
+GRACE = 15.0
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The limits of one fetch."""
@@ -95,7 +100,7 @@ class Bounds:
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
     strict: bool = False  # a longer body is an error
-    grace: float = 15.0  # seconds after the request that nothing need have come
+    grace: float = GRACE
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
     def asked(self, options: Options) -> Bounds:

@@ -37,19 +37,6 @@ def test_a_failing_archive_ends_the_crawl(monkeypatch, error):
     assert failures == [error]
 
 
-def test_the_version_of_the_format_is_a_setting(tmp_path, simweb):
-    """With WARC_VERSION=1.0 all records are of that version, and the warcinfo record says so."""
-    server = simweb(1, 2)
-    settings = {"DNS_NAMESERVERS": server.nameserver, "POLITENESS_FACTOR": 0, "WARC_VERSION": "1.0"}
-    crawl = Crawl(tmp_path / "job", {"seeds": f"{server.world.origin(0)}/"}, settings)
-
-    assert crawl.run() == 0
-
-    found = [record for path in files(crawl.jobdir) for record in read(path)]
-    assert {record.version for record in found} == {"1.0"}
-    assert found[0].about["format"] == "WARC File Format 1.0"
-
-
 def test_the_software_has_a_version():
     """The warcinfo record names the software with its version, as the standard has it (WARC 1.1, 6.2)."""
     assert warc._info(Settings({"USER_AGENT": "mybot/1.0"}))["software"] == f"webcrawl/{__version__}"
@@ -76,7 +63,7 @@ def opened(monkeypatch, **more):
     )
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
-    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "WARC_VERSION": "1.1", "WARC_WALLS": True, "OUTPUTS": ("warc",)}
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
     values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
     WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
     return made[0]

@@ -197,11 +197,11 @@ class TestLayout:
     @pytest.mark.parametrize("mebibytes", [64, 256, 4096])
     def test_all_stores_share_the_memory(self, mebibytes):
         """URL store, content store and URL cache together take SEEN_MEMORY."""
-        urls, content = shares(mebibytes << 20, 1 << 16)
+        urls, content = shares(mebibytes << 20)
 
         assert urls + content + CACHE_ENTRY * (1 << 16) == mebibytes << 20
         assert min(urls, content) >= 1 << 20
 
     def test_little_memory_is_shared_all_the_same(self):
         """Even a cache that is too large leaves some memory for the stores."""
-        assert min(shares(16 << 20, 1 << 16)) == 2 << 20
+        assert min(shares(16 << 20)) == 2 << 20

@@ -55,7 +55,7 @@ def _edges(tmp_path):
 
 def test_json_has_a_row_for_each_policy_and_size(edges):
     """One object: a row for each policy and size, those of the trace, and what follows from them."""
-    status, said, error = run("caches", edges, "--sizes", "64,16", "--json")
+    status, said, error = run("lab", "caches", edges, "--sizes", "64,16", "--json")
     assert (status, error) == (0, "")
     answer = json.loads(said)
     assert answer["rows"][0].keys() == {"policy", "size", "lookups", "hits", "hit_rate"}
@@ -68,17 +68,17 @@ def test_json_has_a_row_for_each_policy_and_size(edges):
 
 def test_table_and_plot(edges, tmp_path):
     """A table with a line per size, an advice, and a drawing with a line per policy."""
-    status, said, error = run("caches", edges, "--policies", "clock,MIN", "--plot", tmp_path / "plot.svg")
+    status, said, error = run("lab", "caches", edges, "--policies", "clock,MIN", "--plot", tmp_path / "plot.svg")
     assert (status, error) == (0, "")
     assert "MIN      CLOCK" in said
-    assert "set URL_CACHE_SIZE to" in said
+    assert "entries are enough, and a crawl has 65,536" in said
     drawing = etree.parse(tmp_path / "plot.svg")
     assert {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")} >= {"MIN", "CLOCK", "100 %"}
 
 
 def test_a_plot_of_the_infinite_cache_alone(edges, tmp_path):
     """It has no size of its own, and a line all the same."""
-    assert run("caches", edges, "--policies", "INFINITE", "--plot", tmp_path / "plot.svg")[::2] == (0, "")
+    assert run("lab", "caches", edges, "--policies", "INFINITE", "--plot", tmp_path / "plot.svg")[::2] == (0, "")
 
     drawing = etree.parse(tmp_path / "plot.svg")
     assert "INFINITE" in {one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")}
@@ -101,7 +101,7 @@ def test_a_plot_of_the_infinite_cache_alone(edges, tmp_path):
 )
 def test_a_wrong_command_line_or_trace_is_one_line(edges, words, status, line):
     """What cannot be done is said in a line; 2 for a wrong command line, 1 for a trace."""
-    found, said, error = run("caches", *(word.format(edges=edges) for word in words))
+    found, said, error = run("lab", "caches", *(word.format(edges=edges) for word in words))
     assert (found, said) == (status, "")
     assert line in error
 

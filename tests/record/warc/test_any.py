@@ -19,9 +19,9 @@ TEXT = st.text(max_size=20)
 BYTES = st.binary(max_size=60)
 
 
-def taken(made, link=None, *, version="1.1", metadata=None):
+def taken(made, link=None, *, metadata=None):
     numbers = iter(range(100))
-    captures = Captures(version, Originals(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>")
+    captures = Captures(Originals(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>")
     capture = captures.take(
         link or Link(made.url), made, warcinfo="<urn:uuid:0>", duplicate=False, metadata=metadata or {}
     )

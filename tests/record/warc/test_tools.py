@@ -28,8 +28,6 @@ TOOLS = {
     "fastwarc": [BIN / "fastwarc", "check", "-q"],
     "warcvalid": [BIN / "warcvalid"],
 }
-# warctools 5.0.1 supports versions 0.17 to 1.0: any other is an error before anything else is checked.
-PASSED = [("warcio", "1.1"), ("warcio", "1.0"), ("fastwarc", "1.1"), ("fastwarc", "1.0"), ("warcvalid", "1.0")]
 
 
 def run(tool, path):
@@ -69,52 +67,51 @@ def _write(root, exchanges, **options):
     return path
 
 
-@pytest.fixture(name="archives", scope="module")
-def _archives(tmp_path_factory):
-    """A file of each version, with one exchange of every kind."""
+@pytest.fixture(name="archive", scope="module")
+def _archive(tmp_path_factory):
+    """A file with one exchange of every kind."""
     again = exchange("http://a.test/again", PAGE)
     file = exchange("ftp://a.test/file", b"file", head=b"", request=b"", headers=[])
-    return {
-        version: _write(tmp_path_factory.mktemp(f"v{version}"), [*EXCHANGES, again, file], version=version)
-        for version in ("1.0", "1.1")
-    }
+    return _write(tmp_path_factory.mktemp("warc"), [*EXCHANGES, again, file])
+
+
+def _as_older(archive):
+    """Its records, as WARC/1.0: warctools 5.0.1 reports any newer version before it checks anything else."""
+    return [data.replace(b"WARC/1.1", b"WARC/1.0", 1) for data in members(archive.read_bytes())]
 
 
 class TestTools:
-    @pytest.mark.parametrize(("tool", "version"), PASSED)
-    def test_a_tool_is_content(self, archives, tool, version):
-        """The checkers of warcio, fastwarc and warctools end with status 0 and print nothing."""
-        done = run(tool, archives[version])
+    @pytest.mark.parametrize("tool", ["warcio", "fastwarc"])
+    def test_a_tool_is_content(self, archive, tool):
+        """The checkers of warcio and fastwarc end with status 0 and print nothing."""
+        done = run(tool, archive)
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
-    def test_warctools_minds_the_version_only(self, archives, tmp_path):
+    def test_warctools_minds_the_version_only(self, archive, tmp_path):
         """A WARC/1.1 file passes warcvalid once its version is changed to 1.0, and nothing else."""
-        records = [data.replace(b"WARC/1.1", b"WARC/1.0", 1) for data in members(archives["1.1"].read_bytes())]
         renamed = tmp_path / "renamed.warc.gz"
-        renamed.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in records))
+        renamed.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in _as_older(archive)))
 
-        assert run("warcvalid", archives["1.1"]).returncode != 0
+        assert run("warcvalid", archive).returncode != 0
         assert run("warcvalid", renamed).returncode == 0
 
     @pytest.mark.parametrize("tool", TOOLS)
-    def test_a_tool_would_notice(self, archives, tmp_path, tool):
+    def test_a_tool_would_notice(self, archive, tmp_path, tool):
         """The same checkers report a changed byte and a missing end, so their silence means something."""
-        changed = [data.replace(b"hello", b"hellO", 1) for data in members(archives["1.0"].read_bytes())]
+        changed = [data.replace(b"hello", b"hellO", 1) for data in _as_older(archive)]
         damaged = tmp_path / "damaged.warc.gz"
         damaged.write_bytes(b"".join(zlib.compress(data, 1, 31) for data in changed)[:-500])
 
         assert run(tool, damaged).returncode != 0
 
-    @pytest.mark.parametrize("version", ["1.0", "1.1"])
-    def test_warcio_gives_every_page_back(self, archives, version):
+    def test_warcio_gives_every_page_back(self, archive):
         """Decoded from transfer and content coding, the bodies are those that were exchanged."""
-        assert _bodies_by_warcio(archives[version]) == {made.url: made.body for made in EXCHANGES}
+        assert _bodies_by_warcio(archive) == {made.url: made.body for made in EXCHANGES}
 
-    @pytest.mark.parametrize("version", ["1.0", "1.1"])
-    def test_fastwarc_gives_every_byte_back(self, archives, version):
+    def test_fastwarc_gives_every_byte_back(self, archive):
         """Heads and bodies come back as they were on the wire."""
-        assert _blocks_by_fastwarc(archives[version]) == {made.url: made.head + made.wire for made in EXCHANGES}
+        assert _blocks_by_fastwarc(archive) == {made.url: made.head + made.wire for made in EXCHANGES}
 
 
 def _bodies_by_warcio(path):

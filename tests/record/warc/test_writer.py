@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 from base64 import b32encode
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -18,7 +17,6 @@ from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, labels, sha1
 from webcrawl.base.model import Link, Referred
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.verify.check_archive import check_archive
 
 PAGE = b"<p>hello world, " * 20
 
@@ -146,54 +144,6 @@ class TestRecords:
             "format": "WARC File Format 1.1",
             "conformsTo": "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
         }
-
-    def test_the_older_version_knows_whole_seconds(self, tmp_path):
-        """In WARC/1.0 dates have no fraction, and the profile is that version's."""
-        archive = Archive(tmp_path, version="1.0")
-        archive.write(exchange("http://a.test/1", PAGE))
-        archive.write(exchange("http://a.test/2", PAGE), duplicate=True)
-        found = records(archive)
-
-        assert {record.version for record in found} == {"1.0"}
-        assert {record.fields["WARC-Date"] for record in found} == {"2023-11-14T22:13:20Z"}
-        profile = of_kind(found, "revisit")[0].fields["WARC-Profile"]
-        assert profile == "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
-
-    def test_the_older_version_has_its_own_fields_only(self, tmp_path):
-        """In WARC/1.0 a revisit names its original by identifier alone; the rest is new in WARC/1.1."""
-        archive = Archive(tmp_path, version="1.0")
-        archive.write(exchange("http://a.test/1", PAGE))
-        archive.write(exchange("http://a.test/2", PAGE), duplicate=True)
-        found = records(archive)
-
-        (response,), (revisit,) = of_kind(found, "response"), of_kind(found, "revisit")
-        assert revisit.fields["WARC-Refers-To"] == response.fields["WARC-Record-ID"]
-        assert not any(name.startswith("WARC-Refers-To-") for record in found for name in record.fields)
-
-    def test_the_older_version_refers_to_what_this_process_has_written(self, tmp_path):
-        """It has no fields that name a record without its identifier: what came again is written whole."""
-        archive = Archive(tmp_path, version="1.0")
-        for second in (0, 1, 2):
-            archive.write(exchange("http://a.test/1", PAGE, started=NOW + second, same_since=NOW - 9))
-        found = records(archive)
-
-        (response,) = of_kind(found, "response")
-        assert response.block.endswith(PAGE)
-        assert {one.fields["WARC-Refers-To"] for one in of_kind(found, "revisit")} == {response.id}
-
-    def test_a_run_with_another_version_begins_another_file(self, tmp_path):
-        """Each file is in one version: a crawl that is resumed with another one goes on in a new file."""
-        for number, version in enumerate(("1.1", "1.0")):
-            archive = Archive(tmp_path, seed=number, version=version)
-            archive.write(exchange(f"http://a.test/{number}", PAGE))
-            archive.checkpoint()
-            archive.close()
-        Archive(tmp_path, seed=9).stop()
-
-        assert [{record.version for record in read(path)} for path in files(tmp_path)] == [{"1.1"}, {"1.0"}]
-        for path in files(tmp_path):
-            with path.open("rb") as file:
-                assert list(check_archive(path, file, path.stat().st_size, Counter())) == []
 
 
 class TestDocuments:

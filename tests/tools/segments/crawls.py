@@ -21,7 +21,7 @@ from webcrawl.tools.segments.left import left_by
 def values(**settings):
     made = Settings()
     made.setmodule("webcrawl.settings")
-    made.setdict({"SEEN_MEMORY": 16, "URL_CACHE_SIZE": 256, **settings}, "cmdline")
+    made.setdict({"SEEN_MEMORY": 16, **settings}, "cmdline")
     return plain_values(made, "web")
 
 

@@ -289,7 +289,7 @@ def test_no_link_that_was_known_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(waiting_records, "PIECE", 8)
     monkeypatch.setattr(disk_store, "PASSED", 8)
     found = [[f"http://h.test/{at}" for at in range(400)]]
-    crawl = crawled(tmp_path / "job", found=found, URL_CACHE_SIZE=1)
+    crawl = crawled(tmp_path / "job", found=found)
     assert len(build(crawl)) == 400
     crawled(crawl, found=found * 3)
 

@@ -16,6 +16,7 @@ from webcrawl.base.program import program
 from webcrawl.net.dns_records import ReverseNames
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.identity.identity_page import UNKNOWN, misfits
+from webcrawl.net.identity.request_signing import form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
 
 logger = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Identity:
                 defaults.USER_AGENT,
             )
         if values["BOT_KEY"] is not None:
-            keyid, agent = SigningKey.read(values["BOT_KEY"]).keyid, values["BOT_AGENT"]
+            keyid, (_, agent) = SigningKey.read(values["BOT_KEY"]).keyid, form_and_origin(values["BOT_AGENT"])
             check = f"{program()} identity verify {agent}"
             logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
         if values["BOT_ADDRESSES"]:

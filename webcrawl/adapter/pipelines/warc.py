@@ -26,7 +26,6 @@ from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Purpose
-from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.record.warc.capture import AGAIN, Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
@@ -42,7 +41,7 @@ class WarcPipeline:
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
         self._writer: WarcWriter | None = None
-        self._purpose, self._walls = Purpose(), True
+        self._purpose = Purpose()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -56,7 +55,7 @@ class WarcPipeline:
         prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
         if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
             prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
-        self._purpose, self._walls = purpose_of(self._values), bool(self._values["WARC_WALLS"])
+        self._purpose = purpose_of(self._values)
         archiving = scheduler.moments.archiving
         archiving.archive, archiving.end = self.archive, self.close_spider
         self._writer = WarcWriter(
@@ -66,7 +65,6 @@ class WarcPipeline:
                 prefix,
                 max_size * MB,
                 _info(self._crawler.settings),
-                self._values["WARC_VERSION"],
                 indexed="cdxj" in self._values["OUTPUTS"],
             ),
             random=SystemRandom(),
@@ -92,8 +90,6 @@ class WarcPipeline:
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
         if self._writer is None or exchange.archived or not _is_record(exchange):
-            return
-        if not self._walls and wall_of(exchange.recognised):
             return
         about, bare = {"title": page.title} if page.title else {}, False
         if exchange.again:

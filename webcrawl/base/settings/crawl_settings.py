@@ -53,11 +53,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "(docs/identity.md)."
         ),
         Setting("BOT_AGENT", None, "agent origin").means(
-            "The https origin at which the public key is published, such as https://bot.example.org."
-        ),
-        Setting("BOT_AGENT_FORM", "dictionary", "agent form").means(
-            "How Signature-Agent is written: as a dictionary, or as a string, which some servers still want "
-            "(docs/identity.md)."
+            "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
+            "for servers that know Signature-Agent as a string only (docs/identity.md)."
         ),
         Setting("BOT_FROM", None, "mail address").means("E-mail address to send as From with every request."),
         Setting("BOT_ADDRESSES", [], "networks").means(
@@ -131,9 +128,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("URL_CACHE", "webcrawl.frontier.seen.caches.clock.ClockCache", "dotted path").means(
             "The cache of popular URLs in front of the seen store: CLOCK, LRU, RANDOM or STATIC."
         ),
-        Setting("URL_CACHE_SIZE", 65_536, Whole(1, 1 << 24)).means(
-            "Entries in that cache; Broder finds 50,000 enough for any crawl."
-        ),
         Setting("URL_TRACE", False, Switch()).means(
             "Write the stream of discovered links to logs/url.trace, for `scrapy lab caches`."
         ),
@@ -158,9 +152,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FOCUS_LANGUAGES", None, "languages").means(
             "Languages of which pages come first with prioritizers.language.ByLanguage; `-a languages=sl,hr` sets both."
         ),
-        Setting("FRONTIER_BIAS", 2.0, Number(1, 1000)).means(
-            "Each level of the front-end is picked this many times as often as the next one."
-        ),
         Setting("CONCURRENT_REQUESTS", 100, Whole(0, 1_000_000)).means(
             "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
         ),
@@ -169,10 +160,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("FRONTIER_MAX_QUEUES", 30_000, Whole(1, 1_000_000)).means(
             "Number of host queues that the back-end may grow to while the downloader starves."
-        ),
-        Setting("FRONTIER_DOMAIN_SHARE", 16, Whole(1, 1_000_000)).means(
-            "While others wait, hosts of one registered domain have one in this many of FRONTIER_QUEUES, at least 4; "
-            "1: no limit."
         ),
         Setting("DOMAIN_BUDGET", "webcrawl.frontier.allowances.reputed.ByReputation", "dotted path").means(
             "Decides how many pages a registered domain may have; the other URLs of the domain wait on disk."
@@ -195,10 +182,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("RETRY_AFTER_MAX", 86_400, Number(0, DAY)).means(
             "Longest wait, in seconds, that a Retry-After can impose."
-        ),
-        Setting("SLOW_DOWN_MAX", 8, Number(1, 1000)).means(
-            "A host that answers more slowly or fails more often than at first is left alone up to so many times "
-            "longer, but for POLITENESS_MAX_DELAY at most; 1: never."
         ),
         Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the wait per IP address."),
         Setting("HOST_CONNECTIONS", {}, "host connections").means(
@@ -236,10 +219,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "8000-8099."
         ),
         Setting("REDIRECT_MAX_HOPS", 5, Whole(0, 100)).means("Longest chain of redirects to follow."),
-        Setting("COOKIES", "redirects", Choice(("redirects", "off"))).means(
-            "Which cookies to send: those that a chain of redirects sets, until the chain ends (`redirects`), or none "
-            "(`off`)."
-        ),
         Setting("HTTP2", "needed", Choice(("off", "needed", "prefer"))).means(
             "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
         ),
@@ -279,9 +258,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("FEED_LINKS", None, MaybeSwitch()).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
-        ),
-        Setting("PAGE_MAX_LINKS", 50_000, Whole(0, MANY)).means(
-            "Links to follow per page, the first ones; 0 means all. FTP listings and Gopher menus are never cut."
         ),
         Setting("PURPOSE", None, "purposes").means(
             "What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md)."

@@ -6,7 +6,6 @@ from webcrawl.base.settings.setting_kinds import (
     DAY,
     MANY,
     TEBIBYTE,
-    Choice,
     MaybeLine,
     MaybeName,
     MaybeWhole,
@@ -28,12 +27,6 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, Whole(1, TEBIBYTE)).means(
             "Megabytes after which an archive file is closed and the next one started."
-        ),
-        Setting("WARC_VERSION", "1.1", Choice(("1.1", "1.0"))).means(
-            "Version of the archive's format; 1.0 is for old readers."
-        ),
-        Setting("WARC_WALLS", True, Switch()).means(
-            "Keep answers of walls that a vendor's mark shows (docs/recognise.md)."
         ),
         Setting("DOCUMENT_MIN_WORDS", 0, Whole(0, MANY)).means(
             "Words below which the main text of a page is no document (OUTPUTS=documents)."
@@ -107,12 +100,6 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_PARTITION", "domain", "partition").means(
             "What stays together on one drone: a domain, a host, a top-level domain; or a file of regions and their "
             "drones."
-        ),
-        Setting("HIVE_URL_CACHE", "webcrawl.frontier.seen.caches.clock.ClockCache", "dotted path").means(
-            "The cache of links already sent to other drones, of URL_CACHE_SIZE entries."
-        ),
-        Setting("HIVE_STREAM_MEMORY", 64, Whole(1, TEBIBYTE)).means(
-            "MiB that the server may hold of links on their way; what is more waits on the senders' disks."
         ),
         Setting("HIVE_LEASE", 30.0, Number(1, DAY)).means(
             "Seconds without a sign of life after which a drone counts as away."

@@ -127,11 +127,8 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seconds for a whole download, from the name lookup to the last byte."
         ),
         Setting("DOWNLOAD_MIN_RATE", 500, Number(0, 100_000)).means(
-            "Bytes per second that an answer must bring on average after DOWNLOAD_GRACE, or it ends as at "
+            "Bytes per second that an answer must bring on average after its first 15 seconds, or it ends as at "
             "DOWNLOAD_TIMEOUT; 0: any."
-        ),
-        Setting("DOWNLOAD_GRACE", 15, Number(0.1, DAY)).means(
-            "Seconds after its request in which an answer need not bring anything."
         ),
         Setting("DNS_TIMEOUT", 20, Number(0.1, DAY)).means("Seconds for a name lookup."),
         Setting("ROBOTSTXT_OBEY", True, Switch()).means("Obey robots.txt; the frontier does, not Scrapy's middleware."),

@@ -9,6 +9,7 @@ from typing import Any
 
 from webcrawl.base.program import program
 from webcrawl.base.settings.setting_kinds import Secret, is_none, text
+from webcrawl.net.identity.request_signing import STRING, form_and_origin
 from webcrawl.urls.canonical import canonical
 
 LONGEST = 200  # characters of an origin or address
@@ -47,19 +48,20 @@ class KeyFile:
 
 
 class AgentOrigin:
-    """The place of a key directory: scheme, host and port."""
+    """The place of a key directory: scheme, host and port; before it, perhaps, the form of Signature-Agent."""
 
-    allowed: str = "an https origin, without a path, such as https://bot.example.org, or none"
+    allowed: str = "an https origin, without a path, such as https://bot.example.org, also after `string:`, or none"
 
     def read(self, value: Any, /) -> str | None:
         if is_none(value):
             return None
         if not isinstance(value, str) or len(value) > LONGEST:
             raise ValueError
-        found = canonical(value.strip())
+        form, origin = form_and_origin(value.strip())
+        found = canonical(origin)
         if not _ORIGIN.fullmatch(found) or set(value) & set("?#@"):
             raise ValueError
-        return found.rstrip("/")
+        return f"{form}:{found.rstrip('/')}" if form == STRING else found.rstrip("/")
 
 
 class MailAddress:

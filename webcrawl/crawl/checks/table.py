@@ -55,7 +55,6 @@ from webcrawl.crawl.checks.network_values import (
     TlsVersion,
 )
 from webcrawl.crawl.checks.paths import File, Folder, MarksFile, MetricsFile, MetricsPort
-from webcrawl.net.identity.request_signing import FORMS
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -108,7 +107,6 @@ REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the client
 NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "key file": KeyFile(),
     "agent origin": AgentOrigin(),
-    "agent form": Choice(tuple(FORMS)),
     "mail address": MailAddress(),
     "networks": Networks(),
     "folder": Folder(),

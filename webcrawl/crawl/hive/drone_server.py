@@ -42,6 +42,16 @@ class Beat:
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
+# Bytes of links on their way that the server holds, at least and per drone. Letters stay there until a checkpoint of
+# their reader has them: 6 MiB hold 60 s at full speed. What is more waits on the senders' disks, and nothing is lost.
+LEAST_MEMORY, DRONE_MEMORY = 64 << 20, 6 << 20
+
+
+def stream_memory(drones: int) -> int:
+    """Bytes that the streams of so many drones may have together."""
+    return max(LEAST_MEMORY, drones * DRONE_MEMORY)
+
+
 class Server(Board):
     """A drone's side of the server. Every method may raise Away, HiveError or NewEpoch (errors.py, session.py)."""
 
@@ -50,7 +60,7 @@ class Server(Board):
         make_client: MakeClient,
         name: str,
         *,
-        memory: int = 64 << 20,
+        memory: int = LEAST_MEMORY,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
@@ -165,7 +175,7 @@ class Server(Board):
         """Puts letters into a drone's stream, all or none of them, and returns their places."""
         size = sum(map(len, letters))
         if self._bytes + self._sent + size > self._memory:
-            raise Full(f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB (HIVE_STREAM_MEMORY)")
+            raise Full(f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, and may have no more")
         places = await self._do(lambda: self._add(drone, letters))
         if None in places:
             await self._do(lambda: self._open(drone))

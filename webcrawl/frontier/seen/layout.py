@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 BLOOM_FILE = "seen.bloom"  # key in the table meta: the name of the file with a Bloom filter's bits
+CACHE_SIZE = 65_536  # entries of the URL cache: Broder, Najork and Wiener find 50,000 enough for any crawl
 CACHE_ENTRY = 250  # bytes per entry of the URL cache while its table grows: CLOCK 234, LRU 252, RANDOM 141
 
 
@@ -23,10 +24,15 @@ class Layout:
     growth: float = 1.0  # a merge rewrites runs up to this many times as large as what it writes anyway
 
 
-def shares(memory: int, cache_size: int) -> tuple[int, int]:
+def cache_size(memory: int) -> int:
+    """Entries of the URL cache, which has half of the bytes for all seen stores at most."""
+    return min(CACHE_SIZE, memory // 2 // CACHE_ENTRY)
+
+
+def shares(memory: int) -> tuple[int, int]:
     """Splits the bytes for all seen stores into those of the URL store and the content store, after the URL cache."""
     content = memory // 8
-    return max(memory // 8, memory - content - CACHE_ENTRY * cache_size), content
+    return max(memory // 8, memory - content - CACHE_ENTRY * cache_size(memory)), content
 
 
 def layout(memory: int) -> Layout:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition, SlotMap
+from webcrawl.frontier.seen.layout import CACHE_SIZE
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.traces import Numbers, Trace
@@ -116,9 +117,6 @@ def owner_among(drones: int) -> Callable[[str], int]:
     return lambda host: owners[partition.slot(host)]
 
 
-MOST = 1 << 24  # of URL_CACHE_SIZE
-
-
 def as_json(trace: Trace, rows: Sequence[Row]) -> str:
     """One object on one line."""
     value = {
@@ -156,7 +154,7 @@ def _advice(rows: Sequence[Row]) -> list[str]:
     region, best = critical_region(rows), best_size(rows)
     if best is None:
         return []
-    what = f"set URL_CACHE_SIZE to {min(best, MOST)}"
+    what = f"{best:,} entries are enough, and a crawl has {CACHE_SIZE:,}"
     if region is None:
         return ["", f"size makes no difference here: {what}"]
     return ["", f"most is gained between {region[0]:,} and {region[1]:,} entries: {what}"]

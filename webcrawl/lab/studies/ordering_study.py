@@ -88,7 +88,7 @@ class Shape:
     """The levels, bias and hosts of a crawl, in place of one exact queue."""
 
     levels: int = 8  # FRONTIER_LEVELS
-    bias: float = 2.0  # FRONTIER_BIAS
+    bias: float = 2.0  # as the crawl's
     hosts: int = 0  # that take turns; 0: politeness is left out
 
 

@@ -29,6 +29,12 @@ REUSE = 120  # seconds for which fields are sent again; the last request has LIF
 MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB in all
 
 
+def form_and_origin(agent: str) -> tuple[str, str]:
+    """The form of Signature-Agent that a value of BOT_AGENT asks for, and the origin of the key directory."""
+    form, _, origin = agent.partition(":")
+    return (form, origin) if form in FORMS else (DICTIONARY, agent)
+
+
 class RequestSigning:
     """Makes the three fields of a request. It remembers those of twice `most` authorities, and no more."""
 

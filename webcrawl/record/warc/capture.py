@@ -22,6 +22,7 @@ from webcrawl.record.warc.warc_record import (
     HTML,
     HTTP_REQUEST,
     HTTP_RESPONSE,
+    VERSION,
     WARC_FIELDS,
     Record,
     fields,
@@ -85,6 +86,7 @@ def payload_key(exchange: Exchange) -> str:
 
 AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
 IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # profiles of revisit records
+PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
 NOWHERE = Archived("")
@@ -95,7 +97,6 @@ NO_DIGEST = bytes(20)  # in the place of a record that there is not
 class Capture:
     """The records of one exchange, what a later revisit record needs to refer to them, and what their index says."""
 
-    version: str
     records: list[Record]
     digest: str
     identifier: str
@@ -119,18 +120,17 @@ class Capture:
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
         names = (*labels(*digests), self.document)
-        members = [member(self.version, *one) for one in zip(records, names, strict=False)]
+        members = [member(*one) for one in zip(records, names, strict=False)]
         self.size, self.last_size = len(members[0]), len(members[-1])
         self.data = b"".join(members)
         return self
 
 
 class Captures:
-    """Turns exchanges into records, in one version of the standard."""
+    """Turns exchanges into records."""
 
-    def __init__(self, version: str, originals: Originals, new_id: Callable[[], str]) -> None:
-        self._version, self._originals, self._new_id = version, originals, new_id
-        self._profiles = f"http://netpreserve.org/warc/{version}/revisit/"
+    def __init__(self, originals: Originals, new_id: Callable[[], str]) -> None:
+        self._originals, self._new_id = originals, new_id
 
     def take(
         self,
@@ -147,7 +147,7 @@ class Captures:
         What a browser made of the payload follows as a conversion record, unless both were written recently. An earlier
         crawl's document of the same payload may have been another.
         """
-        when = iso(exchange.started, fraction=self._version != "1.0")
+        when = iso(exchange.started)
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
@@ -155,7 +155,7 @@ class Captures:
             common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
         if bare:
             records = self._bare(link, exchange, digest, metadata, (identifier, common))
-            return Capture(self._version, records, digest, identifier, address, when, is_original=False, bare=True)
+            return Capture(records, digest, identifier, address, when, is_original=False, bare=True)
         original = self._original(exchange, address, duplicate=duplicate)
         referred = self._referred(exchange, digest) if original else digest
         first = self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
@@ -163,7 +163,7 @@ class Captures:
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
         records = self._together([first, request, about], identifier, common)
         known = referred if exchange.withheld is None and referred else "-"
-        capture = Capture(self._version, records, known, identifier, address, when, is_original=original is None)
+        capture = Capture(records, known, identifier, address, when, is_original=original is None)
         if original is not None and _is_identical(exchange, referred) and not exchange.same_since:
             capture.copy_of = original[1:]
         if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
@@ -201,8 +201,7 @@ class Captures:
         if not exchange.head or exchange.truncated not in REPEATABLE or exchange.withheld is not None:
             return None
         found = self._originals.find(payload_key(exchange)) if duplicate or exchange.same_since else None
-        # WARC 1.0 has no fields that name a record by its date
-        by_date = exchange.status == NOT_MODIFIED or (found is None and self._version != "1.0")
+        by_date = exchange.status == NOT_MODIFIED or found is None
         return ("", exchange.copy_of or address, iso(exchange.same_since)) if exchange.same_since and by_date else found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
@@ -226,12 +225,11 @@ class Captures:
         """No record says that payloads are identical of which only the decoded bodies are."""
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
-        if self._version != "1.0":  # new in WARC 1.1
-            where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+        where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
         same = exchange.status != NOT_MODIFIED and not exchange.unmodified and _is_identical(exchange, referred)
         # "shall be used for any identical-digest truncation"
         why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
-        own = f"WARC-Profile: {self._profiles}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
+        own = f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
         return Record("revisit", own, HTTP_RESPONSE, exchange.head)
 
 

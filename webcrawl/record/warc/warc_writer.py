@@ -13,7 +13,7 @@ from webcrawl.base.digest import label, sha1
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Archived, Exchange, Link
 from webcrawl.record.warc.capture import BATCH, REPEATABLE, Capture, Captures, Originals, Press, payload_key
-from webcrawl.record.warc.warc_record import WARC_FIELDS, Record, fields, member, named
+from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import (
@@ -80,7 +80,7 @@ DRAWN = 64  # identifiers per call of the random generator
 _GROUPS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
 _DRAWN_BITS = int("ffffffffffff0fff3fffffffffffffff" * DRAWN, 16)
 _FIXED_BITS = int("00000000000040008000000000000000" * DRAWN, 16)
-STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{}/"
+STANDARD = f"http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{VERSION}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,6 @@ class WarcFiles:
     prefix: str
     max_size: int
     info: Mapping[str, str]
-    version: str = "1.1"
     indexed: bool = True
 
     def __post_init__(self) -> None:
@@ -122,7 +121,7 @@ class WarcWriter:
         self._db, self._outputs, self._files, self._clock = db, outputs, files, clock
         self._new_id = identifiers(random).__next__
         self._originals = Originals()
-        self._captures = Captures(files.version, self._originals, self._new_id)
+        self._captures = Captures(self._originals, self._new_id)
         self._output: Output | None = None
         self._index: Index | None = None  # of the open file
         self._warcinfo = ""  # identifier of the open file's warcinfo record
@@ -279,19 +278,14 @@ class WarcWriter:
 
     def _head(self, output: Output) -> bytes:
         """The warcinfo record. It is written together with the first capture, so that no file consists of it alone."""
-        version = self._files.version
-        about = {
-            **named(self._files.info),
-            "format": f"WARC File Format {version}",
-            "conformsTo": STANDARD.format(version),
-        }
+        about = {**named(self._files.info), "format": f"WARC File Format {VERSION}", "conformsTo": STANDARD}
         head = {
             "WARC-Record-ID": self._warcinfo,
-            "WARC-Date": iso(self._clock(), fraction=version != "1.0"),
+            "WARC-Date": iso(self._clock()),
             "WARC-Filename": output.path.name.removesuffix(OPEN),
         }
         record = Record("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
-        return member(version, record, label(sha1(record.block)))
+        return member(record, label(sha1(record.block)))
 
 
 def identifiers(random: Random) -> Iterator[str]:

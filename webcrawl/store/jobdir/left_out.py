@@ -73,7 +73,7 @@ RULES = {
     f"{DROPPED}{Status.DROPPED}": Rule("dropped with their hosts by command", Stage.TURN),
     f"{DROPPED}{Status.HOST_BUDGET}": Rule("HOST_MAX_PAGES, or more than a host's sitemaps may bring", Stage.TURN),
     f"{DROPPED}{Status.REFUSED}": Rule("a class of FEATURES", Stage.TURN),
-    "links/cut": Rule("PAGE_MAX_LINKS, or too many bytes of links on a page", Stage.READING),
+    "links/cut": Rule("too many links, or bytes of links, on a page", Stage.READING),
     "copies/elsewhere": Rule("the links of copies of another host's pages: CONTENT_SEEN", Stage.COPY),
     "copies/nested": Rule("the links of copies in ever more folders: CONTENT_SEEN", Stage.COPY),
     "sitemaps/cut": Rule("sitemaps with more than their hosts may bring", Stage.READING),

@@ -167,6 +167,7 @@ class Command(ToolCommand):
 
 def _agent(origin: str) -> str:
     from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
+    from webcrawl.net.identity.request_signing import form_and_origin  # noqa: PLC0415 - as above
 
     try:
         found = read("BOT_AGENT", origin)
@@ -174,7 +175,7 @@ def _agent(origin: str) -> str:
         raise usage_error(str(error).replace("BOT_AGENT =", "--agent")) from error
     if found is None:
         raise usage_error(f"--agent {origin}: an https origin is needed")
-    return str(found)
+    return form_and_origin(found)[1]
 
 
 def _one(action: str, rest: list[str]) -> str:
@@ -192,6 +193,7 @@ def who(settings: BaseSettings, why: str) -> Who:
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks import read  # noqa: PLC0415 - as above
     from webcrawl.net.identity.identity_page import Who  # noqa: PLC0415 - as above
+    from webcrawl.net.identity.request_signing import form_and_origin  # noqa: PLC0415 - as above
     from webcrawl.net.robots import product_token  # noqa: PLC0415 - as above
 
     def value(name: str) -> Any:
@@ -210,6 +212,6 @@ def who(settings: BaseSettings, why: str) -> Who:
         obeys=value("ROBOTSTXT_OBEY"),
         crawl_delay_max=value("CRAWL_DELAY_MAX"),
         retry_after_max=value("RETRY_AFTER_MAX"),
-        agent=value("BOT_AGENT"),
+        agent=form_and_origin(value("BOT_AGENT") or "")[1] or None,
         networks=value("BOT_ADDRESSES"),
     )

@@ -30,7 +30,7 @@ from webcrawl.tools.why.saved_settings import values_of
 
 logger = logging.getLogger(__name__)
 
-OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "PAGE_MAX_LINKS", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
+OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 BATCH = 1 << 22  # bytes of a log that are read at once
 
 

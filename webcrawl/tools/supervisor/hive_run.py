@@ -24,6 +24,7 @@ from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
+from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import AnotherHive, Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved, total
@@ -243,7 +244,7 @@ class HiveRun:
             self._operators = servers.named(self._settings, founding.name, self._folder)
             yield None
             return
-        with servers.own(self._folder.server, self._plan.memory) as self._own:
+        with servers.own(self._folder.server, stream_memory(len(founding.drones))) as self._own:
             self._operators = servers.at(self._own.url, founding.name)
             yield self._own.url
 

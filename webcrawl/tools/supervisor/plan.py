@@ -11,7 +11,6 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
-from webcrawl import settings as defaults
 from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.preflight import check_name, preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -40,7 +39,6 @@ class Plan:
         for name in NOT_GIVEN.keys() & self._given.keys():
             raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
         self._spider = spider_named(settings, spider)
-        self.memory = _mebibytes(settings)
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
         check_name(self.folder.path)  # before a server is started in it
 
@@ -141,12 +139,3 @@ def usable_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
-
-
-def _mebibytes(settings: Settings) -> int:
-    """Bytes of links on their way that the server may hold."""
-    try:
-        value = settings.getint("HIVE_STREAM_MEMORY") or defaults.HIVE_STREAM_MEMORY
-    except ValueError:  # told by the checks
-        value = defaults.HIVE_STREAM_MEMORY
-    return value << 20

@@ -93,7 +93,7 @@ def _copy(record: Record) -> bytes:
         head,
         body,
     )
-    return member("1.1", written, label(sha1(head, body)))
+    return member(written, label(sha1(head, body)))
 
 
 def _record(archive: Path, says: IndexLine) -> Record:

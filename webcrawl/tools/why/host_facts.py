@@ -63,7 +63,7 @@ def delay_of(
     turn = turn_of(book, asked)
     now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in FAILED else 0.0
     if now > SLOWED * wait:
-        because = f"slowed down: it answers later than it did, SLOW_DOWN_MAX = {values['SLOW_DOWN_MAX']:g}"
+        because = "slowed down: it answers later than it did"
         return Delay(now, because, connections, turn + (now - wait) / connections)
     return Delay(wait, _because(asked, wait, values), connections, turn)
 

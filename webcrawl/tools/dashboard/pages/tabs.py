@@ -114,7 +114,7 @@ def levels_part(shown: Shown) -> Html:
         for at, many in enumerate(levels)
     ]
     return join(
-        tag("h3", "Front-end: URLs by level, each picked FRONTIER_BIAS times as often as the next"),
+        tag("h3", "Front-end: URLs by level, each picked twice as often as the next"),
         tag("table", tag("tbody", *rows), class_="levels"),
     )
 
