@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.support.report import report
-from webcrawl.base.model import Link
+from benchmarks.support.weighed_policies import ALIKE
 from webcrawl.lab.simweb import World, running, wait_until_idle
 from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, uniform
 
@@ -86,7 +86,7 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
                 "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
             ),
             *("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0", "LOG_LEVEL=ERROR", "MIN_FREE_DISK=0"),
-            *("REVISIT_IMPORTANCE=benchmarks.freshness.alike", f"REVISIT_POLICY={policy}"),
+            f"REVISIT_POLICY={ALIKE}{policy}",
             *(f"REVISIT_RATE={rate}", f"REVISIT_AGE={age}"),
             *(f"SITEMAPS={plan.sitemaps}", f"CLOSESPIDER_TIMEOUT={plan.seconds}", *settings),
         ]
@@ -115,12 +115,6 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
         found.pages,
         status,
     )
-
-
-def alike(link: Link) -> float:
-    """REVISIT_IMPORTANCE: no page matters more than another."""
-    del link
-    return 1.0
 
 
 def _host(world: World, name: str) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 from benchmarks.support.revisits_report import Report, early, measure, places, repeats
 from benchmarks.support.revisits_web import MINUTE, Scale, Weeks
 from benchmarks.support.simulation import DAY, START
+from benchmarks.support.weighed_policies import BY_ZIPF
+from webcrawl.crawl.revisit.policy import POLICIES
 from webcrawl.lab.simweb.changing_pages import GONE
 from webcrawl.lab.simweb.robots_kinds import is_robots
 
@@ -49,8 +51,7 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
 
 def _settings(scale: Scale) -> dict[str, Any]:
     return {
-        "REVISIT_POLICY": scale.policy,
-        "REVISIT_IMPORTANCE": "benchmarks.support.revisits_web.important",
+        "REVISIT_POLICY": f"{BY_ZIPF}{scale.policy}" if scale.policy in POLICIES else scale.policy,
         "SITEMAPS": bool(scale.sitemaps),
         "FEED_LINKS": False,
         "POLITENESS_MIN_DELAY": scale.delay,

@@ -164,7 +164,7 @@ def _spells(scale: Scale) -> dict[str, tuple[float, float]]:
 
 
 def important(link: Link) -> float:
-    """REVISIT_IMPORTANCE: by Zipf's law, independent of everything else."""
+    """Importance by Zipf's law, independent of everything else."""
     return weight(link.url)
 
 

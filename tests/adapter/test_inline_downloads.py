@@ -7,7 +7,6 @@ import signal
 import time
 from collections import Counter
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -311,19 +310,3 @@ class TestEnds:
         assert len(site.paths("a.test")) < 90
         running.process.kill()
         running.wait()
-
-
-def test_quiet_hours_hold_them_too(tmp_path, site, crawl_of):
-    """Nobody is asked, robots.txt included; the crawl can be stopped, and goes on when they are over."""
-    hours = "{:%H:%M}-{:%H:%M}".format(*(datetime.now(UTC) + timedelta(hours=by) for by in (-1, 1)))
-    arguments = {"how": "from start", "here": site.url("a.test", ""), "there": site.url("b.test", "")}
-    crawl = crawl_of("awaiting", arguments)
-    running = crawl.start(QUIET_HOURS=hours)
-    wait_until(lambda: crawl.output.exists() and "a new crawl" in crawl.output.read_text())
-    time.sleep(0.5)
-    running.interrupt()
-
-    assert running.wait() == 0, crawl.output.read_text()
-    assert site.hits == []
-    assert crawl.run() == 0
-    assert site.paths(robots=True)[:2] == ["/robots.txt", "/one"]

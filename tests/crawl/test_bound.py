@@ -135,7 +135,9 @@ class TestWords:
 
     def test_a_pause_says_why(self):
         """A crawl that is told to rest says by what."""
-        assert self.said(Cause.PAUSE, trouble="quiet hours").startswith("a pause 75 % of the time (quiet hours);")
+        assert self.said(Cause.PAUSE, trouble="disk nearly full").startswith(
+            "a pause 75 % of the time (disk nearly full);"
+        )
 
     @pytest.mark.parametrize("trouble", TROUBLES)
     def test_what_ends_a_pause(self, trouble):
@@ -144,7 +146,7 @@ class TestWords:
         assert helps == PAUSES[trouble]
         assert ("scrapy ctl JOBDIR resume" in helps) == (trouble == "paused")
 
-    @pytest.mark.parametrize("trouble", ["", "quiet hours"])
+    @pytest.mark.parametrize("trouble", ["", "disk nearly full"])
     def test_a_pause_that_is_over(self, trouble):
         """A crawl that was paused and resumed needs no `resume`, whatever may hold it up now."""
         tally = Tally()

@@ -43,6 +43,7 @@ def _crawl(tmp_path, clock):
         "seen": seen,
         "frontier": frontier,
         "portions": Portions(db, str),
+        "hostless": SimpleNamespace(pending=0),
         "refusals": Refusals(db, None, None),
         "hostless": Hostless(db, None),
     }
@@ -75,9 +76,9 @@ def test_others_have_something_to_do(crawl, clock):
 
 
 def test_time_in_which_it_is_held(crawl, clock):
-    """In QUIET_HOURS, or on a full disk, nobody is tried: that is no part of OUTAGE_END_WAIT."""
+    """On a full disk nobody is tried: that is no part of OUTAGE_END_WAIT."""
     assert not crawl.rests
-    crawl.parts.hold("quiet hours")
+    crawl.parts.hold("disk nearly full")
     clock.now += 10 * WAIT
     crawl.parts.hold("")
     assert not crawl.rests

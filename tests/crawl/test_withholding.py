@@ -26,11 +26,11 @@ class Table(dict):
         pass
 
 
-def owners(robots=b"", *purposes, noindex=True, noarchive=True):
+def owners(robots=b"", *purposes):
     """Of a host with this robots.txt, to a crawl for these purposes."""
     book = RobotsBook(Table(), "webcrawl")
     book.answered("http://a.test", 200, robots, 0.0)
-    return Owners(book.said, "webcrawl", Purpose.of(purposes, noindex=noindex, noarchive=noarchive))
+    return Owners(book.said, "webcrawl", Purpose.of(purposes))
 
 
 def page(of, *headers, body=HTML):
@@ -63,14 +63,6 @@ class TestWhen:
         of = owners(b"", *purposes)
 
         assert of.withholds(page(of, (b"X-Robots-Tag", words))) is withheld
-
-    @pytest.mark.parametrize(("noindex", "withheld"), [(True, True), (False, False)])
-    def test_words_that_are_not_obeyed(self, noindex, withheld):
-        """Where OBEY_NOINDEX is off the word does not count; others that forbid the same do."""
-        of = owners(b"", "search", noindex=noindex)
-
-        assert of.withholds(page(of, (b"X-Robots-Tag", b"noindex"))) is withheld
-        assert of.withholds(page(of, (b"Content-Usage", b"search=n")))
 
     def test_who_forbids(self):
         """All sources that have a part in it are named, and no others."""

@@ -53,7 +53,7 @@ def _months(tmp_path_factory):
         for name, pages in (("jan", FIRST), ("feb", SECOND)):
             site.pages = pages
             (folder / name).mkdir()
-            crawl = served.crawl(folder / name, ["site.test"], OUTPUTS="warc cdxj text documents", DOCUMENT_MIN_WORDS=0)
+            crawl = served.crawl(folder / name, ["site.test"], OUTPUTS="warc cdxj text documents")
             if crawls:
                 crawl.arguments["since"] = crawls[0].jobdir
             assert crawl.run() == 0, crawl.output.read_text()

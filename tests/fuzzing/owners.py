@@ -42,7 +42,7 @@ def preferences(data: bytes) -> None:
         assert fields({"preferences": str(found)}).count(b"\r\n") == bool(found)
         assert kept(found.statements)[0] | kept(found.statements)[1] <= found.said
         for purpose in PURPOSES:
-            withheld = Purpose.of([purpose], noindex=True, noarchive=True).withholds(found)
+            withheld = Purpose.of([purpose]).withholds(found)
             assert withheld == found.forbids(purpose) == (purpose in found.forbidden)
     assert combined([]) == 0
 

@@ -224,7 +224,7 @@ WORDS = {
 HELPS = {
     Cause.PAUSE: (
         f"{program()} ctl JOBDIR resume, if it was paused by command; else it goes on by itself, once there are a "
-        "network, name servers and room on the disk, and QUIET_HOURS are over"
+        "network, name servers and room on the disk"
     ),
     Cause.FILES: "a higher ulimit -n, or fewer CONCURRENT_REQUESTS",
     Cause.BANDWIDTH: "a higher BANDWIDTH_MAX",
@@ -279,7 +279,6 @@ PAUSES = {  # by what the crawl says of itself
     "no network": "a network: then it goes on by itself",
     "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
     NO_WAY_OUT: "a proxy, name servers or IPv6 that work, whichever the log says has failed: then it goes on by itself",
-    "quiet hours": "nothing but time: QUIET_HOURS say when",
     "disk nearly full": "room on the disk of JOBDIR, MIN_FREE_DISK at least: then it goes on by itself",
 }
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time

@@ -102,7 +102,7 @@ class InlineDownloads:
         rests: Callable[[], bool],
         excludes: Callable[[str], bool],
     ) -> None:
-        """While the crawl `rests`, paused or in QUIET_HOURS, or has no network, no host is lent: who awaits, waits.
+        """While the crawl `rests`, paused, or has no network, no host is lent: who awaits, waits.
 
         `excludes`: whether a rule refuses a URL by now.
         """

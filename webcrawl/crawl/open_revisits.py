@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
@@ -18,7 +17,7 @@ from webcrawl.crawl.checks.known_words import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.revisit.importance import ByReputation, Importance, Weighed
+from webcrawl.crawl.revisit.importance import Weighed, by_depth
 from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
@@ -73,7 +72,7 @@ def open_revisiting(
     )
     if signals is not None:
         signals.room = revisits.foretold.waiting.room
-    importance = _importance(values["REVISIT_IMPORTANCE"], frontier)
+    importance = Weighed(getattr(policy, "importance", by_depth))
     watched = Watched(db, key)
     counts = RevisitCounts(db, watched, counters, clock)
     if isinstance(policy, Steered):
@@ -130,14 +129,3 @@ def _former(path: str) -> str:
     except ValueError:
         return POLICIES["fixed"]
     return path
-
-
-def _importance(path: str, frontier: Frontier) -> Weighed:
-    found = load(path)
-    if found is ByReputation:
-        frontier.domains.hear_links()
-    if isinstance(found, type):
-        found = made("REVISIT_IMPORTANCE", path, Importance, frontier.domains.links_to)
-    if not callable(found):
-        raise RulesError(f"REVISIT_IMPORTANCE: {path}: an importance is called with a link")
-    return Weighed(found)

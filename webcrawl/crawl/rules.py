@@ -28,7 +28,7 @@ SLOW_DOWN = 8.0
 
 def purpose_of(values: Mapping[str, Any]) -> Purpose:
     """The purpose of the crawl, which decides which of the owners' words are obeyed."""
-    return Purpose.of(values["PURPOSE"], noindex=bool(values["OBEY_NOINDEX"]), noarchive=bool(values["OBEY_NOARCHIVE"]))
+    return Purpose.of(values["PURPOSE"])
 
 
 def needs_all_seeds(values: Mapping[str, Any]) -> bool:

@@ -18,11 +18,9 @@ from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.store.worker import Worker
 
-VALUES = {"DOCUMENT_MIN_WORDS": 5, "DOCUMENT_LANGUAGES": ("sl",), "DOCUMENT_NEAR_BITS": 4, "JOBDIR": "job"} | {
-    "CONTENT_SEEN": "skip"
-}
+VALUES = {"JOBDIR": "job", "CONTENT_SEEN": "skip"}
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
-SHORT, OTHER = {**GOOD, "words": 4}, {**GOOD, "language_detected": "hr"}
+EMPTY = {**GOOD, "text": ""}
 FLAWED = {"flaw": "died"}
 HTML = [(b"Content-Type", b"text/html")]
 
@@ -63,11 +61,9 @@ def _run(monkeypatch):
     return run
 
 
-@pytest.mark.parametrize(
-    ("answer", "counted"), [(SHORT, "documents/short"), (OTHER, "documents/language"), (FLAWED, "documents/broken")]
-)
+@pytest.mark.parametrize(("answer", "counted"), [(EMPTY, "documents/empty"), (FLAWED, "documents/broken")])
 def test_what_is_no_document(run, answer, counted):
-    """Too short, or in another language: no row. What broke its extractor has one, for nobody knows."""
+    """Without a main text: no row. What broke its extractor has one, for nobody knows."""
     written, counters, _ = run(answer)
 
     assert written == ([FLAWED] if answer is FLAWED else [])
@@ -89,7 +85,7 @@ def test_a_pdf_that_breaks_the_extractor(run):
         (GOOD, Change.NEW, 404, []),
         (GOOD, Change.UNCHANGED, 200, []),
         (GOOD, Change.CHANGED, 200, [GOOD]),
-        (SHORT, Change.CHANGED, 200, [{}]),
+        (EMPTY, Change.CHANGED, 200, [{}]),
         (GOOD, Change.GONE, 404, [{}]),
     ],
 )

@@ -64,7 +64,7 @@ def opened(monkeypatch, **more):
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
     monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
-    values |= {"PURPOSE": (), "OBEY_NOINDEX": False, "OBEY_NOARCHIVE": False, "HIVE_DRONES": 0}
+    values |= {"PURPOSE": (), "HIVE_DRONES": 0}
     WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
     return made[0]
 

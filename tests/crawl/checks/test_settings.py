@@ -41,16 +41,18 @@ ACCEPTED = [
     *[("REVISIT_POLICY", value, "none") for value in (None, "none", "None")],
     *[("REVISIT_POLICY", value, f"{REVISIT}.policies.fixed.Fixed") for value in ("fixed", " Fixed")],
     ("REVISIT_POLICY", f"{REVISIT}.policies.uniform.Uniform", f"{REVISIT}.policies.uniform.Uniform"),
-    ("REVISIT_IMPORTANCE", "Depth", f"{REVISIT}.importance.by_depth"),
-    ("REVISIT_IMPORTANCE", "reputation", f"{REVISIT}.importance.ByReputation"),
     *[("REVISIT_SHARE", value, 0.25) for value in (0.25, "0.25", ".25")],
     ("REVISIT_RATE", "0", 0.0),
     *[("FEED_LINKS", value, True) for value in (True, "on", 1)],
     ("FEED_LINKS", "off", False),
     ("LINK_SOURCES", ["a", "img"], ("a", "img")),
     ("LINK_SOURCES", "all", LINKS),
-    ("DOCUMENT_LANGUAGES", "SL, hr", ("hr", "sl")),
-    ("DOCUMENT_LANGUAGES", "none", ()),
+    ("FOCUS_LANGUAGES", "SL, hr", ("hr", "sl")),
+    ("FOCUS_LANGUAGES", "none", ()),
+    ("METRICS_PORT", "9180", ("127.0.0.1", 9180)),
+    ("METRICS_PORT", "10.0.0.1:9180", ("10.0.0.1", 9180)),
+    ("METRICS_PORT", "[::1]:9180", ("::1", 9180)),
+    ("METRICS_PORT", None, None),
     ("URL_SCHEMES", "HTTP, https", ("http", "https")),
     ("ERROR_BREAKER", "5/10", (5, 10)),
     ("URL_EXCLUDE_FILE", "", None),
@@ -141,11 +143,11 @@ REFUSED = [
     *[("DOWNLOAD_TRUNCATE", value) for value in (0, 2, "2 MiB", -1)],
     *[("TRAP_RULES", value) for value in ("", "maybe", 2, None, 1.0, [])],
     *[("CONTENT_SEEN", value) for value in ("", "skipp", None, True, ["skip"])],
-    *[("DOCUMENT_LANGUAGES", value) for value in ("english", "sl-SI", 5)],
+    *[("FOCUS_LANGUAGES", value) for value in ("english", "sl-SI", 5)],
+    *[("METRICS_PORT", value) for value in ("0", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
     *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
     *[("SITEMAPS", value) for value in ("", "maybe", 2, [])],
     *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.fixed.None")],
-    *[("REVISIT_IMPORTANCE", value) for value in ("", None, "size", "none")],
     *[("REVISIT_SHARE", value) for value in (0, 1, "nan", None, True)],
     *[("REVISIT_RATE", value) for value in (-1, "much", None)],
     *[("REVISIT_AGE", value) for value in (0, -1, "a day")],
@@ -248,8 +250,8 @@ def _written_again(name, value):
         return [host_port(host, port) for host, port in value]
     if name == "PRIVATE_NETWORKS_ALLOWED":
         return [str(network) for network in value]
-    if name == "QUIET_HOURS":
-        return ",".join(f"{at // 60:02}:{at % 60:02}-{end // 60:02}:{end % 60:02}" for at, end in value)
+    if name == "METRICS_PORT":
+        return value and host_port(*value)
     if name == "PORTS_ALLOWED":
         return [f"{ports[0]}-{ports[-1]}" for ports in value]
     return value

@@ -47,8 +47,8 @@ FIGURES = {
 }
 
 
-def collector(path, trouble="", *, paused=False, held="", labels=LABELS, times=(1, 0, 2, 5), **figures):
-    look = Look({**FIGURES, **figures}, times, trouble, paused, held)
+def collector(path, trouble="", *, paused=False, labels=LABELS, times=(1, 0, 2, 5), **figures):
+    look = Look({**FIGURES, **figures}, times, trouble, paused)
     return CrawlCollector(lambda: look, labels, ABOUT, Told(path / "metrics.json"))
 
 

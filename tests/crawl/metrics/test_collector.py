@@ -81,24 +81,21 @@ class TestText:
         assert states == {"asked": 4, "ready": 1, "waiting": 5, "aside": 2}
 
     @pytest.mark.parametrize(
-        ("trouble", "paused", "held", "kinds"),
+        ("trouble", "paused", "kinds"),
         [
-            ("", False, "", []),
-            ("paused", False, "", ["paused"]),
-            ("no network", False, "", ["no_network"]),
-            ("no name server", True, "", ["no_name_server", "engine_paused"]),
-            ("quiet hours", True, "quiet hours", ["quiet_hours"]),
-            ("paused", True, "quiet hours", ["paused"]),
-            ("no network", True, "quiet hours", ["no_network"]),
-            ("disk nearly full", True, "disk nearly full", ["disk", "engine_paused"]),
+            ("", False, []),
+            ("paused", False, ["paused"]),
+            ("no network", False, ["no_network"]),
+            ("no name server", True, ["no_name_server", "engine_paused"]),
+            ("disk nearly full", True, ["disk", "engine_paused"]),
         ],
     )
-    def test_trouble(self, tmp_path, trouble, paused, held, kinds):
-        """What keeps the crawl from fetching is 1, all else 0; QUIET_HOURS pause the engine whatever else is wrong."""
-        found = read(collector(tmp_path, trouble, paused=paused, held=held).text())
+    def test_trouble(self, tmp_path, trouble, paused, kinds):
+        """What keeps the crawl from fetching is 1, all else 0."""
+        found = read(collector(tmp_path, trouble, paused=paused).text())
 
         troubles = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_trouble"}
-        assert len(troubles) == 6
+        assert len(troubles) == 5
         assert [kind for kind, value in troubles.items() if value] == kinds
 
     def test_durations(self, tmp_path):

@@ -91,13 +91,13 @@ class TestPort:
     def test_a_drones_own_port(self):
         """The number of a drone is added; a sum that is no port is refused."""
         check({"METRICS_PORT": 65_535})
-        with pytest.raises(SettingError, match="METRICS_PORT = 65535: must be at most 65535 with HIVE_DRONE = 1"):
+        with pytest.raises(SettingError, match=r"METRICS_PORT = .*65535.*: must be at most 65535 with HIVE_DRONE = 1"):
             check({"METRICS_PORT": 65_535, "HIVE_DRONES": 2, "HIVE_DRONE": 1})
 
     @pytest.mark.parametrize("port", [0, -1, 65_536, "http", 1.5, True])
     def test_no_port(self, port):
         """What is no port is refused."""
-        with pytest.raises(SettingError, match="must be a whole number from 1 to 65535, or none"):
+        with pytest.raises(SettingError, match="must be a port from 1 to 65535"):
             check({"METRICS_PORT": port})
 
 

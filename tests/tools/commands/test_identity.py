@@ -170,9 +170,9 @@ class TestPage:
             "BOT_AGENT": AGENT,
             "BOT_KEY": "/nowhere",
             "BOT_FROM": "bot@a.test",
-            "BOT_ADDRESSES": "192.0.2.0/28",
         }
         words = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        words += ["--addresses", "192.0.2.0/28"]
         done = identity("page", "-o", tmp_path / "bot.html", "-s", "USER_AGENT=mybot/1.0 (+https://a.test)", *words)
 
         assert (done.returncode, done.stderr) == (0, "")
@@ -180,6 +180,13 @@ class TestPage:
         for said in ("<h1>mybot</h1>", f"{AGENT}{PATH}", "mailto:bot@a.test", "192.0.2.0/28", "Crawl-delay"):
             assert said in text
         assert json.loads((tmp_path / "addresses.json").read_text())["prefixes"] == [{"ipv4Prefix": "192.0.2.0/28"}]
+
+    def test_addresses_that_are_none(self):
+        """The line says what is allowed."""
+        done = identity("page", "--addresses", "192.0.2.1/28")
+
+        assert done.returncode == 2
+        assert "--addresses 192.0.2.1/28: must be comma-separated networks in CIDR form" in done.stderr
 
     def test_printed(self):
         """Without a file it is printed."""

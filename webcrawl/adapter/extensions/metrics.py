@@ -33,7 +33,6 @@ logger = logging.getLogger(__name__)
 
 INTERVAL = 15.0  # seconds between two writings of the file: Prometheus asks as often
 MIB = 1 << 20
-LOOPBACK = ("127.0.0.1", 0)
 
 
 class Metrics:
@@ -124,8 +123,7 @@ class Metrics:
         with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
             more["disk_free"] = shutil.disk_usage(self._folder).free
         paused = engine is not None and bool(engine.paused)
-        held = crawl.parts.in_force.held
-        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused, held)
+        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused)
 
     def _checkpoint(self) -> dict[str, float]:
         checkpoints = self._crawler.get_extension(Checkpoints)
@@ -162,8 +160,8 @@ class Metrics:
 
 def place(values: Mapping[str, Any]) -> tuple[str, int]:
     """The address and port of the metrics: each drone of a hive has a port of its own."""
-    host, _ = values["METRICS_HOST"] or LOOPBACK
-    return host, values["METRICS_PORT"] + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
+    host, port = values["METRICS_PORT"]
+    return host, port + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
 
 
 def _versions() -> dict[str, str]:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
+# Bits in which the fingerprint of a document may differ from that of the first of its cluster. Each row has its own
+# fingerprint, words and language: who wants other clusters, or fewer documents, filters the table.
+NEAR_BITS = 4
 NO_DOCUMENT: Mapping[str, Any] = {}
 
 
@@ -51,8 +54,7 @@ class DocumentsPipeline(Chosen):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         values = values_of(crawler)
-        self._least, self._languages = values["DOCUMENT_MIN_WORDS"], values["DOCUMENT_LANGUAGES"]
-        self._near, self._root = values["DOCUMENT_NEAR_BITS"], Path(values["JOBDIR"])
+        self._root = Path(values["JOBDIR"])
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
         self._table: Documents | None = None
@@ -62,7 +64,7 @@ class DocumentsPipeline(Chosen):
 
         parts = scheduler_of(self._crawler).crawl.parts
         self._counters = parts.counters
-        self._table = Documents(parts.db, parts.outputs, self._root, near=self._near)
+        self._table = Documents(parts.db, parts.outputs, self._root, near=NEAR_BITS)
         parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
 
@@ -108,17 +110,11 @@ class DocumentsPipeline(Chosen):
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:
-        """Of a page that broke its reader, or that cannot be decoded, neither words nor language are known."""
+        """A page without a main text is no document; of one that broke its reader nobody knows."""
         if "flaw" in about:
             self._counters.update(["documents/broken"])
         elif not about["text"]:
             self._counters.update(["documents/empty"])
-            return False
-        elif about["words"] < self._least:
-            self._counters.update(["documents/short"])
-            return False
-        elif self._languages and about["language_detected"] not in self._languages:
-            self._counters.update(["documents/language"])
             return False
         return True
 

@@ -57,9 +57,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "for servers that know Signature-Agent as a string only (docs/identity.md)."
         ),
         Setting("BOT_FROM", None, "mail address").means("E-mail address to send as From with every request."),
-        Setting("BOT_ADDRESSES", [], "networks").means(
-            "Addresses and networks from which the crawl comes; their names in DNS are checked at the start."
-        ),
         Setting("JOBDIR", None, "folder").means(
             "The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run "
             "again to resume."
@@ -148,9 +145,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("SCORER", None, "maybe dotted path").means(
             "Gives documents scores from 0 to 1, in a process of its own, for prioritizers and tables "
             "(docs/frontier.md#focus)."
-        ),
-        Setting("FOCUS_LANGUAGES", None, "languages").means(
-            "Languages of which pages come first with prioritizers.language.ByLanguage; `-a languages=sl,hr` sets both."
         ),
         Setting("CONCURRENT_REQUESTS", 100, Whole(0, 1_000_000)).means(
             "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
@@ -266,12 +260,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
             "has search."
         ),
-        Setting("OBEY_NOINDEX", None, MaybeSwitch()).means(
-            "Leave pages whose owners forbid search out of the index; None: on if PURPOSE has search."
-        ),
-        Setting("OBEY_NOARCHIVE", None, MaybeSwitch()).means(
-            "Keep bodies of pages whose owners forbid archiving out of the archive; None: on if PURPOSE has archive."
-        ),
     ),
     "Revisits": (
         Setting("REVISIT_POLICY", "none", "revisit policy").means(
@@ -287,10 +275,6 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REVISIT_SHARE", 0.5, Number(0.01, 0.99)).means(
             "The part of all fetches that are fetches of known pages, as long as there are new ones; of each host's "
             "turns, too."
-        ),
-        Setting("REVISIT_IMPORTANCE", "depth", "revisit importance").means(
-            "How much a page matters beside others: by its depth, by how many domains link to its own, or by a "
-            "function of yours."
         ),
     ),
 }

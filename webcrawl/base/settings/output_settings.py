@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from webcrawl.base.settings.setting_kinds import (
     DAY,
-    MANY,
     TEBIBYTE,
     MaybeLine,
     MaybeName,
@@ -28,15 +27,6 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("WARC_MAX_SIZE", 1000, Whole(1, TEBIBYTE)).means(
             "Megabytes after which an archive file is closed and the next one started."
         ),
-        Setting("DOCUMENT_MIN_WORDS", 0, Whole(0, MANY)).means(
-            "Words below which the main text of a page is no document (OUTPUTS=documents)."
-        ),
-        Setting("DOCUMENT_LANGUAGES", None, "languages").means(
-            "Languages that documents are in, by what their text looks like; none: any."
-        ),
-        Setting("DOCUMENT_NEAR_BITS", 4, Whole(0, 16)).means(
-            "Bits in which the fingerprint of a document may differ from that of the first of its cluster."
-        ),
         Setting("OUTPUT_STORE", None, "output store").means(
             "The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in "
             "it."
@@ -53,7 +43,6 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("MIN_FREE_DISK", 1024, Whole(0, TEBIBYTE)).means(
             "Pause fetching while the disk of JOBDIR has less than this many MiB free."
         ),
-        Setting("QUIET_HOURS", "", "hours").means("Times of the day, in UTC, at which nothing is fetched."),
         Setting("BANDWIDTH_MAX", 0, Size(10_000, 10**12)).means(
             "Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive."
         ),
@@ -67,10 +56,8 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "Metrics": (
         Setting("METRICS_PORT", None, "metrics port").means(
-            "Port on which Prometheus may ask for the crawl's figures, at /metrics; of drone N of a hive: this and N."
-        ),
-        Setting("METRICS_HOST", "127.0.0.1", "local address").means(
-            "Where that port is: who reaches it reads the figures."
+            "Port on which Prometheus may ask for the crawl's figures, at /metrics, on loopback, or after the "
+            "address of another interface: who reaches it reads the figures. Of drone N of a hive: this port and N."
         ),
         Setting("METRICS_FILE", None, "metrics file").means(
             "File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before "

@@ -36,7 +36,6 @@ EXTENSIONS_BASE = {
     "webcrawl.adapter.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.adapter.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.adapter.extensions.disk_space.DiskSpace": 300,
-    "webcrawl.adapter.extensions.quiet_hours.QuietHours": 305,
     "webcrawl.adapter.extensions.byte_limit.ByteLimit": 310,
     "webcrawl.adapter.extensions.progress.Progress": 400,
     "webcrawl.adapter.extensions.bound.Bound": 405,
@@ -115,6 +114,7 @@ PLUMBING: dict[str, Any] = {
     "REMOTE_CONTROL_ENABLED": False,  # a port that runs any Python sent to it has no place in a crawler
     "TELNETCONSOLE_ENABLED": False,  # nor has a console over the network
     "LOG_FORMATTER": "webcrawl.adapter.logformat.QuietLogFormatter",  # no line per page: crawl.log has them
+    "FOCUS_LANGUAGES": None,  # by `-a languages=` only, which chooses the prioritizer too
     "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.page_json.to_json",  # scrapy-redis reads it: a page without its body
 }
 

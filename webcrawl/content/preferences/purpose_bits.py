@@ -7,7 +7,7 @@ preference applies".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -154,8 +154,10 @@ class Purpose:
     unheard: int = NOINDEX | NOARCHIVE  # of the words that are obeyed by settings, those that are not
 
     @classmethod
-    def of(cls, purposes: Iterable[str], *, noindex: bool, noarchive: bool) -> Purpose:
-        return cls(mask(purposes), (0 if noindex else NOINDEX) | (0 if noarchive else NOARCHIVE))
+    def of(cls, purposes: Collection[str]) -> Purpose:
+        """A purpose that hears each word on what it is about: noindex with `search`, noarchive with `archive`."""
+        deaf = (0 if "search" in purposes else NOINDEX) | (0 if "archive" in purposes else NOARCHIVE)
+        return cls(mask(purposes), deaf)
 
     @property
     def obeys_noarchive(self) -> bool:

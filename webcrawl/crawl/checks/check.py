@@ -14,10 +14,10 @@ from webcrawl.crawl.checks.scrapys import Given, translated
 from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 
 RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a crawl without Scrapy
+UNFOCUSED = {"FOCUS_LANGUAGES": ()}
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 DEPRECATED = ("DNS_RESOLVER",)  # Scrapy warns whoever reads it
 ARCHIVED_TRUNCATE = 64 << 20  # bytes of a body in a crawl that is to keep what it finds
-OBEYED = {"OBEY_NOFOLLOW": "search", "OBEY_NOINDEX": "search", "OBEY_NOARCHIVE": "archive"}  # by purpose
 
 
 class SettingError(ValueError):
@@ -41,7 +41,7 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
         ours["POLITENESS_MAX_DELAY"] = max(ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY)
     if not given("RETRY_HTTP_CODES"):
         theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
-    values = RETRIES | theirs
+    values = RETRIES | UNFOCUSED | theirs
     for name, kind in KINDS.items():
         value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
         values[name] = _read(name, kind, value)
@@ -51,9 +51,8 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
             values[name] = True
     if values["SITEMAPS"] is None and not values["URL_FOLLOW"]:
         values["SITEMAPS"] = False  # they are links
-    for name, purpose in OBEYED.items():
-        if values[name] is None:
-            values[name] = purpose in values["PURPOSE"]
+    if values["OBEY_NOFOLLOW"] is None:
+        values["OBEY_NOFOLLOW"] = "search" in values["PURPOSE"]
     values["READ_TRUNCATE"] = sys.maxsize
     is_default = "DOWNLOAD_TRUNCATE" not in ours and values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
     if is_default and not given("DOWNLOAD_TRUNCATE") and _is_archive(values):

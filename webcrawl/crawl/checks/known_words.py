@@ -18,7 +18,6 @@ from webcrawl.crawl.checks.code import Dotted
 from webcrawl.crawl.checks.paths import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import WAYS, read_regions
-from webcrawl.crawl.revisit.importance import IMPORTANCES
 from webcrawl.crawl.revisit.policy import POLICIES
 from webcrawl.record.objectstore.place import ALLOWED, check_packages, read_address
 
@@ -153,4 +152,3 @@ class Shipped:
 
 OF_A_POLICY = "early", "observe", "due", "worth", "took", "spared", "state", "restore"
 REVISIT_POLICY = Shipped(POLICIES, none=True, has=OF_A_POLICY)
-REVISIT_IMPORTANCE = Shipped(IMPORTANCES)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from webcrawl.base.loading import missing
-from webcrawl.base.settings.setting_kinds import MaybeWhole, is_none, text
+from webcrawl.base.settings.setting_kinds import Whole, is_none, text
 
 LIBRARY = "prometheus_client"
 MISSING = missing(LIBRARY)
 ENDING = ".prom"
-_PORT = MaybeWhole(1, 65_535)
+LOOPBACK = "127.0.0.1"
+_PORT = Whole(1, 65_535)
+_PLACE = re.compile(r"([0-9.]+|\[[0-9a-fA-F:.]+\]):([0-9]+)")
 
 
 class Folder:
@@ -69,15 +73,19 @@ def _path(value: Any) -> str:
 
 
 class MetricsPort:
-    """A port, or none."""
+    """A port, on loopback or after an address of this machine; or none."""
 
-    allowed: str = _PORT.allowed
+    allowed: str = "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180, or none"
 
-    def read(self, value: Any, /) -> int | None:
-        found = _PORT.read(value)
-        if found is not None:
-            _need_library()
-        return found
+    def read(self, value: Any, /) -> tuple[str, int] | None:
+        if is_none(value):
+            return None
+        found = _PLACE.fullmatch(value.strip()) if isinstance(value, str) else None
+        host, port = found.groups() if found else (None, value)
+        address = str(ip_address(host.strip("[]"))) if host else LOOPBACK
+        place = address, _PORT.read(port)
+        _need_library()
+        return place
 
 
 class MetricsFile:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ from webcrawl.base.settings.setting_kinds import (
     Switch,
     Whole,
     Word,
-    is_none,
 )
 from webcrawl.crawl.checks.code import (
     Component,
@@ -34,7 +32,6 @@ from webcrawl.crawl.checks.code import (
 from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.crawl.checks.known_words import (
     NONE,
-    REVISIT_IMPORTANCE,
     REVISIT_POLICY,
     Languages,
     LinkSources,
@@ -62,46 +59,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-DAY_MINUTES = 24 * 60  # minutes
-_SPAN = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][0-9])")
-
-
-class Hours:
-    """Spans of the day, as minutes since midnight: the first, and the one at which it is over."""
-
-    @property
-    def allowed(self) -> str:
-        return "spans of the day in UTC, such as 22:00-06:00,12:00-13:30; none: no hours"
-
-    def read(self, value: Any, /) -> list[tuple[int, int]]:
-        if is_none(value):
-            return []
-        spans = [_span(text.strip()) for text in str(value).split(",")]
-        if (
-            len(
-                {
-                    (begin + minute) % DAY_MINUTES
-                    for begin, end in spans
-                    for minute in range((end - begin) % DAY_MINUTES)
-                }
-            )
-            == DAY_MINUTES
-        ):
-            raise ValueError  # nothing would ever be fetched
-        return spans
-
-
-def _span(text: str) -> tuple[int, int]:
-    found = _SPAN.fullmatch(text)
-    if found is None:
-        raise ValueError
-    hour, minute, last_hour, last_minute = map(int, found.groups())
-    begin, end = 60 * hour + minute, 60 * last_hour + last_minute
-    if begin == end:
-        raise ValueError  # a day, or nothing at all
-    return begin, end
-
-
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
 
 NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
@@ -126,11 +83,8 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "link sources": LinkSources(),
     "purposes": Purposes(),
     "revisit policy": REVISIT_POLICY,
-    "revisit importance": REVISIT_IMPORTANCE,
     "outputs": Outputs(),
-    "languages": Languages(),
     "output store": OutputStore(),
-    "hours": Hours(),
     "local address": LocalAddress(),
     "callback address": CallbackAddress(),
     "metrics port": MetricsPort(),
@@ -164,6 +118,7 @@ SCRAPYS: dict[str, Kind] = {
     "TELNETCONSOLE_ENABLED": Switch(),
     "LOG_FORMATTER": Component(),
     "REDIS_ITEMS_SERIALIZER": Dotted(),
+    "FOCUS_LANGUAGES": Languages(),
     "TWISTED_REACTOR": Word((REACTOR,)),
     "ADDONS": Components(),
     "CONCURRENT_REQUESTS_PER_IP": Whole(0, MANY),
@@ -208,6 +163,10 @@ class Rule:
     allowed: str
 
 
+def _port(place: tuple[str, int] | None) -> int:
+    return place[1] if place is not None else 0
+
+
 FOCUSED = ("webcrawl.frontier.prioritizers.focus.ByFocus", "webcrawl.frontier.prioritizers.language.ByLanguage")
 RULES = (
     Rule(
@@ -216,9 +175,9 @@ RULES = (
         "set with FRONTIER_PRIORITIZER = {FRONTIER_PRIORITIZER}, which goes by scores",
     ),
     Rule(
-        "FOCUS_LANGUAGES",
+        "FRONTIER_PRIORITIZER",
         lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[1] or values["FOCUS_LANGUAGES"],
-        "set with FRONTIER_PRIORITIZER = {FRONTIER_PRIORITIZER}, which puts pages in them first",
+        "another one without -a languages=, whose pages this one puts first",
     ),
     Rule(
         "BOT_AGENT",
@@ -237,7 +196,7 @@ RULES = (
     ),
     Rule(
         "METRICS_PORT",
-        lambda values: not values["HIVE_DRONES"] or (values["METRICS_PORT"] or 0) + values["HIVE_DRONE"] < 65_536,
+        lambda values: not values["HIVE_DRONES"] or _port(values["METRICS_PORT"]) + values["HIVE_DRONE"] < 65_536,
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
     ),
     Rule(

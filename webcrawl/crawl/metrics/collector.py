@@ -20,7 +20,6 @@ from webcrawl.crawl.metrics.families import (
     HIVE_GAUGES,
     HOSTS,
     LABELLED,
-    QUIET,
     REVISIT_COUNTERS,
     REVISIT_GAUGES,
     REVISIT_LABELLED,
@@ -47,7 +46,6 @@ class Look(NamedTuple):
     times: Sequence[int]
     trouble: str
     engine_paused: bool
-    held: str  # why somebody has the engine paused, in a few words, even if `trouble` names something else
 
 
 class CrawlCollector(Collector):
@@ -94,7 +92,7 @@ def _families(look: Look) -> Iterator[Metric]:
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
-    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused and look.held != QUIET})
+    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused})
     yield _histogram(look.times)
 
 

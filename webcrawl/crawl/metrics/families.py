@@ -125,15 +125,13 @@ GAUGES = (
 )
 HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
 TROUBLE = Row("trouble", "trouble", "1 if this keeps hosts from being asked, else 0; of several troubles, the first.")
-QUIET = "quiet hours"
 TROUBLES = {  # as the crawl says
     "paused": "paused",
     "no network": "no_network",
     "no name server": "no_name_server",
-    QUIET: "quiet_hours",
     "disk nearly full": "disk",
 }
-ENGINE = "engine_paused"  # too little disk, or by somebody's extension; not in QUIET_HOURS, which are as they should be
+ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 HIVE_COUNTERS = (
     Row("hive/sent", "hive_sent_links", "Links sent to other drones."),
     Row("hive/received", "hive_received_links", "Links that came from other drones."),

@@ -34,6 +34,8 @@ class Policy(Protocol):
     Pages are taken in the order of their due times, at the rate of the budget: early if nothing is due, late if too
     much is. A due time is a place in this queue. It may lie in the past: then it goes before all that is due later.
 
+    A policy may have a method `importance` (revisit/importance.py): what a link is worth beside others.
+
     A policy that changes its mind may have a `patience`, in rounds of all pages: about what is due later it is asked
     again in each round, without a fetch.
     """

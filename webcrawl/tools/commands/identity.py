@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,16 +16,17 @@ from webcrawl.tools.tool_command import ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-    from webcrawl.net.identity.identity_page import Who
+    from webcrawl.net.identity.identity_page import Network, Who
     from webcrawl.net.identity.signature_check import Finding
     from webcrawl.net.identity.signing_key import SigningKey
 
 MOST_DAYS = 365
+PATIENCE = 60.0  # seconds for all questions about our addresses together
 USES = {
     "new": "new FILE",
     "directory": "directory --key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]",
-    "verify": "verify URL|FILE|DIR [--agent https://ORIGIN] [--request FILE]",
-    "page": "page [-o FILE] [--why TEXT]",
+    "verify": "verify URL|FILE|DIR [--agent https://ORIGIN] [--request FILE] [--addresses NETWORKS]",
+    "page": "page [-o FILE] [--why TEXT] [--addresses NETWORKS]",
 }
 
 
@@ -45,6 +47,9 @@ class Command(ToolCommand):
         parser.add_argument("--agent", metavar="ORIGIN", help="directory, verify: the https origin, as in BOT_AGENT")
         parser.add_argument("--days", metavar="N", default="30", help="directory: its signatures hold so long (30)")
         parser.add_argument("--request", metavar="FILE", help="verify: a request as bytes, checked with these keys")
+        parser.add_argument(
+            "--addresses", metavar="NETWORKS", help="verify, page: where the crawl comes from, such as 192.0.2.0/28"
+        )
         parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
         parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
 
@@ -125,10 +130,28 @@ class Command(ToolCommand):
             if opts.request:
                 with regular(opts.request) as file:
                     self._tell(check_request(file.read(), keys, now))
+            self._check_names(_networks(opts.addresses))
         except (NotPublished, Unreadable) as error:
             self.fail(str(error))
         except OSError as error:
             self.fail(f"{error.filename or place}: {error.strerror or error}")
+
+    def _check_names(self, networks: Sequence[Network]) -> None:
+        """Whether servers that look up the name of an address, and then the address of that name, know this crawl."""
+        from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
+        from webcrawl.net.errors import DnsFailed  # noqa: PLC0415 - as above
+
+        if not networks:
+            return
+        try:
+            faults = asyncio.run(_misfits(networks, read("DNS_NAMESERVERS", self.settings.get("DNS_NAMESERVERS", []))))
+        except TimeoutError:
+            self.fail("--addresses: the name servers are too slow to tell whether their names fit")
+        except (DnsFailed, SettingError) as error:
+            self.fail(f"--addresses: {error}")
+        else:
+            for fault in faults:
+                self.fail(f"--addresses: {fault}")
 
     def _tell(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
@@ -148,7 +171,7 @@ class Command(ToolCommand):
         )
 
         try:
-            found, now = who(self.settings, opts.why), time.time()
+            found, now = who(self.settings, opts.why, _networks(opts.addresses)), time.time()
             text = page(found, now)
             if not opts.o:
                 say_all(text)
@@ -178,6 +201,27 @@ def _agent(origin: str) -> str:
     return form_and_origin(found)[1]
 
 
+def _networks(text: str | None) -> Sequence[Network]:
+    from webcrawl.crawl.checks.network_values import Networks  # noqa: PLC0415 - as above
+
+    try:
+        return Networks().read(text or "")
+    except ValueError as error:
+        raise usage_error(f"--addresses {text}: must be {Networks.allowed} ({error})") from error
+
+
+async def _misfits(networks: Sequence[Network], servers: Sequence[tuple[str, int]]) -> list[str]:
+    from webcrawl.net.dns_records import ReverseNames  # noqa: PLC0415 - as above
+    from webcrawl.net.identity.identity_page import misfits  # noqa: PLC0415 - as above
+
+    asked = ReverseNames(servers)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await misfits(networks, asked)
+    finally:
+        asked.close()
+
+
 def _one(action: str, rest: list[str]) -> str:
     if len(rest) != 1 or not rest[0]:
         raise usage_error(f"{program()} identity {USES[action]}")
@@ -187,7 +231,7 @@ def _one(action: str, rest: list[str]) -> str:
 TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples
 
 
-def who(settings: BaseSettings, why: str) -> Who:
+def who(settings: BaseSettings, why: str, networks: Sequence[Network] = ()) -> Who:
     """Raises SettingError. BOT_KEY is not read: the page is made where the key need not be."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
@@ -213,5 +257,5 @@ def who(settings: BaseSettings, why: str) -> Who:
         crawl_delay_max=value("CRAWL_DELAY_MAX"),
         retry_after_max=value("RETRY_AFTER_MAX"),
         agent=form_and_origin(value("BOT_AGENT") or "")[1] or None,
-        networks=value("BOT_ADDRESSES"),
+        networks=networks,
     )
