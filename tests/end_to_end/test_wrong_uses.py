@@ -34,7 +34,7 @@ WRONG = {
     f"crawl {SITE} -s JOBDIR=empty.txt": "(empty.txt is not a folder)",
     f"crawl {SITE} -s PRIVATE_NETWORKS_ALLOWED=localhost": "must be comma-separated networks in CIDR form",
     f"crawl {SITE} -s DNS_NAMESERVERS=nonsense:x": "DNS_NAMESERVERS = 'nonsense:x': must be comma-separated host:port",
-    f"crawl {SITE} -s METRICS_PORT=99999": "METRICS_PORT = '99999': must be a port from 1 to 65535, also after an address",
+    f"crawl {SITE} -s METRICS_PORT=99999": "METRICS_PORT = '99999': must be a port from 1 to 65535, also after",
     f"crawl {SITE} -s URL_FILTERS={{'no.Filter':1}}": "(no.Filter: No module named 'no')",
     f"crawl {SITE} -s URL_FILTERS={{'mine.NoFilter':1}}": "URL_FILTERS: mine.NoFilter: a filter has a name and",
     f"crawl {SITE} -s ITEM_PIPELINES={{'no.X':1}}": "(no.X: there is no such module)",

@@ -146,7 +146,7 @@ REFUSED = [
     *[("FOCUS_LANGUAGES", value) for value in ("english", "sl-SI", 5)],
     *[("METRICS_PORT", value) for value in ("0", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
     *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
-    *[("SITEMAPS", value) for value in ("", "maybe", 2, [])],
+    *[("SITEMAPS", value) for value in ("maybe", 2, [])],
     *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.fixed.None")],
     *[("REVISIT_SHARE", value) for value in (0, 1, "nan", None, True)],
     *[("REVISIT_RATE", value) for value in (-1, "much", None)],

@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.crawl.checks.check import SettingError, check
-from webcrawl.crawl.checks.network_values import CallbackAddress
+from webcrawl.crawl.checks.places import CallbackAddress
 
 ON = {"WEBSUB_PORT": 8900, "WEBSUB_ADDRESS": "https://crawl.example/websub/", "REVISIT_POLICY": "fixed"}
 

@@ -8,7 +8,7 @@ from webcrawl.base.settings.setting_kinds import (
     TEBIBYTE,
     Choice,
     Line,
-    MaybeSwitch,
+    Maybe,
     Number,
     Setting,
     Switch,
@@ -246,17 +246,17 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The share of CONCURRENT_REQUESTS that pages may hold in the browser or waiting for it; beyond it, those "
             "stay as they were sent that have least to gain."
         ),
-        Setting("SITEMAPS", None, MaybeSwitch()).means(
+        Setting("SITEMAPS", None, Maybe(Switch())).means(
             "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) "
             "of hosts that have given ten pages. With revisits None is on."
         ),
-        Setting("FEED_LINKS", None, MaybeSwitch()).means(
+        Setting("FEED_LINKS", None, Maybe(Switch())).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
         Setting("PURPOSE", None, "purposes").means(
             "What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md)."
         ),
-        Setting("OBEY_NOFOLLOW", None, MaybeSwitch()).means(
+        Setting("OBEY_NOFOLLOW", None, Maybe(Switch())).means(
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
             "has search."
         ),

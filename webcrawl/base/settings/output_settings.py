@@ -5,9 +5,8 @@ from __future__ import annotations
 from webcrawl.base.settings.setting_kinds import (
     DAY,
     TEBIBYTE,
-    MaybeLine,
-    MaybeName,
-    MaybeWhole,
+    Line,
+    Maybe,
     Name,
     Number,
     Rate,
@@ -65,7 +64,7 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "WebSub": (
-        Setting("WEBSUB_PORT", None, MaybeWhole(1, 65_535)).means(
+        Setting("WEBSUB_PORT", None, Maybe(Whole(1, 65_535))).means(
             "Port on which hubs reach the crawl, which then subscribes to those that pages name; of drone N of a "
             "hive: this and N."
         ),
@@ -81,7 +80,7 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
         ),
         Setting("HIVE_DRONE", 0, Whole(0, 4095)).means("The number of this drone, from 0."),
-        Setting("HIVE_NAME", "", MaybeName()).means(
+        Setting("HIVE_NAME", None, Maybe(Name())).means(
             "Name of the hive, by which its drones find each other in the server; by default the spider's."
         ),
         Setting("HIVE_PARTITION", "domain", "partition").means(
@@ -91,7 +90,7 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_LEASE", 30.0, Number(1, DAY)).means(
             "Seconds without a sign of life after which a drone counts as away."
         ),
-        Setting("REDIS_URL", None, MaybeLine()).means(
+        Setting("REDIS_URL", None, Maybe(Line())).means(
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."
         ),
         Setting("REDIS_PASSWORD_FILE", None, "file").means(
@@ -100,7 +99,7 @@ OUTPUT_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", RedisKey()).means(
             "The list, set or sorted set in that server from which seeds are taken as they come."
         ),
-        Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, MaybeWhole(0, DAY * 365)).means(
+        Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(Whole(0, DAY * 365))).means(
             "Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is "
             "left."
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from webcrawl.base.settings.setting_kinds import DAY, Number, Setting, Switch, Word
+from webcrawl.base.settings.setting_kinds import DAY, Choice, Number, Setting, Switch
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -138,6 +138,6 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("ITEM_PIPELINES", {}, "components").means(
             "Your processing modules, in ascending order from 201: any Scrapy item pipeline."
         ),
-        Setting("LOG_LEVEL", "INFO", Word(LEVELS)).means("Lowest level that is logged."),
+        Setting("LOG_LEVEL", "INFO", Choice(LEVELS, exact=True)).means("Lowest level that is logged."),
     ),
 }

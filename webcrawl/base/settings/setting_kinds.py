@@ -74,6 +74,19 @@ def is_whole(text: str, least: int, most: int) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= DIGITS and least <= int(text) <= most
 
 
+class Maybe(NamedTuple):
+    """A value of another kind, or none: None."""
+
+    kind: Kind
+
+    @property
+    def allowed(self) -> str:
+        return f"{self.kind.allowed}, or none"
+
+    def read(self, value: Any, /) -> Any:
+        return None if is_none(value) else self.kind.read(value)
+
+
 class Whole(NamedTuple):
     """A whole number within bounds."""
 
@@ -90,21 +103,6 @@ class Whole(NamedTuple):
         if self.least <= found <= self.most and found == int(found):
             return int(found)
         raise ValueError
-
-
-class MaybeWhole(NamedTuple):
-    """Such a number, or none."""
-
-    least: int
-    most: int
-
-    @property
-    def allowed(self) -> str:
-        return f"{Whole(self.least, self.most).allowed}, or none"
-
-    def read(self, value: Any, /) -> int | None:
-        none = is_none(value)
-        return None if none else Whole(self.least, self.most).read(value)
 
 
 class Number(NamedTuple):
@@ -136,40 +134,24 @@ class Switch:
         return found
 
 
-class MaybeSwitch:
-    """On, off, or left to the crawl: None."""
-
-    allowed: str = f"{ON_OR_OFF}, or none"
-
-    def read(self, value: Any, /) -> bool | None:
-        if value is None or (isinstance(value, str) and value.strip().lower() == "none"):
-            return None
-        return Switch().read(value)
-
-
 class Choice(NamedTuple):
-    """One of a few words, in any case."""
+    """One of a few words, in any case or `exact`."""
 
     known: tuple[str, ...]
+    exact: bool = False
 
     @property
     def allowed(self) -> str:
         return f"one of {', '.join(self.known)}"
 
     def read(self, value: Any, /) -> str:
-        found = text(value).lower()
+        found = text(value)
+        if self.exact and found != value:
+            raise ValueError
+        found = found if self.exact else found.lower()
         if found not in self.known:
             raise ValueError
         return found
-
-
-class Word(Choice):
-    """One of a few words, written exactly so."""
-
-    def read(self, value: Any, /) -> str:
-        if not isinstance(value, str) or value not in self.known:
-            raise ValueError
-        return value
 
 
 class Line:
@@ -196,15 +178,6 @@ class Name:
         return found
 
 
-class MaybeLine:
-    """Such a line, or none."""
-
-    allowed: str = "one line of text, or none"
-
-    def read(self, value: Any, /) -> str | None:
-        return None if value is None or value == "" else Line().read(value)
-
-
 class RedisKey:
     """A key, with or without the spider's name in it."""
 
@@ -217,15 +190,6 @@ class RedisKey:
         except KeyError as error:
             raise ValueError(f"%({error.args[0]})s is unknown") from error
         return found
-
-
-class MaybeName:
-    """Such a name, or none."""
-
-    allowed: str = "made up of letters, digits, dots, dashes and underscores, or none"
-
-    def read(self, value: Any, /) -> str:
-        return "" if value is None or value == "" else Name().read(value)
 
 
 class Choices(NamedTuple):

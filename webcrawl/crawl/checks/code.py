@@ -16,7 +16,7 @@ import re2
 
 from webcrawl.base.loading import OURS, load
 from webcrawl.base.settings.crawl_settings import URL_FILTERS
-from webcrawl.base.settings.setting_kinds import Whole, is_none, text, words
+from webcrawl.base.settings.setting_kinds import Whole, text, words
 from webcrawl.urls.filters.filter_protocol import quiet
 
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
@@ -33,15 +33,6 @@ class Dotted:
         if not callable(load(path)):
             raise TypeError(f"{path} is not a class or function")
         return path
-
-
-class MaybeDotted:
-    """Such a path, or none."""
-
-    allowed: str = f"{Dotted.allowed}, or none"
-
-    def read(self, value: Any, /) -> str | None:
-        return None if is_none(value) else Dotted().read(value)
 
 
 class DottedList:

@@ -15,7 +15,7 @@ from webcrawl.base.settings.setting_kinds import Choices, text, words
 from webcrawl.content.formats.document_kinds import ALL
 from webcrawl.content.preferences.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.code import Dotted
-from webcrawl.crawl.checks.paths import File
+from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import WAYS, read_regions
 from webcrawl.crawl.revisit.policy import POLICIES
@@ -63,18 +63,12 @@ class Outputs:
 
 
 class OutputStore:
-    """The address of a store, or None."""
+    """The address of a store."""
 
     allowed: str = ALLOWED
 
-    def read(self, value: Any, /) -> str | None:
-        if value is None or value == "":
-            return None
-        if not isinstance(value, str):
-            raise TypeError
-        if value.strip().lower() == "none":
-            return None
-        address = read_address(value.strip())
+    def read(self, value: Any, /) -> str:
+        address = read_address(text(value))
         check_packages(address)
         return address
 

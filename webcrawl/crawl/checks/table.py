@@ -12,11 +12,11 @@ from webcrawl.base.settings.setting_kinds import (
     Choice,
     Choices,
     Kind,
+    Maybe,
     Number,
     StatusCodes,
     Switch,
     Whole,
-    Word,
 )
 from webcrawl.crawl.checks.code import (
     Component,
@@ -27,9 +27,7 @@ from webcrawl.crawl.checks.code import (
     Expressions,
     Extensions,
     Filters,
-    MaybeDotted,
 )
-from webcrawl.crawl.checks.identity import AgentOrigin, KeyFile, MailAddress
 from webcrawl.crawl.checks.known_words import (
     NONE,
     REVISIT_POLICY,
@@ -40,18 +38,25 @@ from webcrawl.crawl.checks.known_words import (
     PartitionWay,
     Purposes,
 )
-from webcrawl.crawl.checks.network_values import (
+from webcrawl.crawl.checks.places import (
     OF_ONE,
+    TLS_VERSION,
+    AgentOrigin,
     CallbackAddress,
     Ciphers,
+    File,
+    Folder,
     HostConnections,
+    KeyFile,
     LocalAddress,
+    MailAddress,
+    MarksFile,
+    MetricsFile,
+    MetricsPort,
     Networks,
     PortRanges,
     Servers,
-    TlsVersion,
 )
-from webcrawl.crawl.checks.paths import File, Folder, MarksFile, MetricsFile, MetricsPort
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.scope import SCOPES
 
@@ -62,21 +67,21 @@ if TYPE_CHECKING:
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
 
 NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
-    "key file": KeyFile(),
-    "agent origin": AgentOrigin(),
+    "key file": Maybe(KeyFile()),
+    "agent origin": Maybe(AgentOrigin()),
     "mail address": MailAddress(),
     "networks": Networks(),
     "folder": Folder(),
     "scope": Choice(SCOPES),
     "schemes": Choices(SCHEMES),
-    "file": File(),
-    "marks file": MarksFile(),
+    "file": Maybe(File()),
+    "marks file": Maybe(MarksFile()),
     "extensions": Extensions(),
     "expressions": Expressions(),
     "filters": Filters(),
     "dotted path": Dotted(),
     "dotted paths": DottedList(),
-    "maybe dotted path": MaybeDotted(),
+    "maybe dotted path": Maybe(Dotted()),
     "host connections": HostConnections(),
     "servers": Servers(),
     "ports": PortRanges(),
@@ -84,11 +89,11 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "purposes": Purposes(),
     "revisit policy": REVISIT_POLICY,
     "outputs": Outputs(),
-    "output store": OutputStore(),
+    "output store": Maybe(OutputStore()),
     "local address": LocalAddress(),
     "callback address": CallbackAddress(),
-    "metrics port": MetricsPort(),
-    "metrics file": MetricsFile(),
+    "metrics port": Maybe(MetricsPort()),
+    "metrics file": Maybe(MetricsFile()),
     "partition": PartitionWay(),
     "components": Components(),
     "component list": ComponentList(),
@@ -119,7 +124,7 @@ SCRAPYS: dict[str, Kind] = {
     "LOG_FORMATTER": Component(),
     "REDIS_ITEMS_SERIALIZER": Dotted(),
     "FOCUS_LANGUAGES": Languages(),
-    "TWISTED_REACTOR": Word((REACTOR,)),
+    "TWISTED_REACTOR": Choice((REACTOR,), exact=True),
     "ADDONS": Components(),
     "CONCURRENT_REQUESTS_PER_IP": Whole(0, MANY),
     "DEPTH_LIMIT": Whole(0, MANY),
@@ -128,8 +133,8 @@ SCRAPYS: dict[str, Kind] = {
     "DOWNLOAD_DELAY": Number(0, DAY),
     "DOWNLOAD_FAIL_ON_DATALOSS": Switch(),
     "DOWNLOAD_MAXSIZE": Whole(0, 1 << 62),
-    "DOWNLOAD_TLS_MAX_VERSION": TlsVersion(),
-    "DOWNLOAD_TLS_MIN_VERSION": TlsVersion(),
+    "DOWNLOAD_TLS_MAX_VERSION": Maybe(TLS_VERSION),
+    "DOWNLOAD_TLS_MIN_VERSION": Maybe(TLS_VERSION),
     "DOWNLOAD_VERIFY_CERTIFICATES": Switch(),
     "DOWNLOAD_WARNSIZE": Whole(0, 1 << 62),
     "DOWNLOADER_CLIENT_TLS_CIPHERS": Ciphers(),

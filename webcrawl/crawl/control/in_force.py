@@ -17,7 +17,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.crawl.checks import SettingError, changed, read
-from webcrawl.crawl.checks.paths import File
+from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
 from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 from webcrawl.crawl.control.command import CommandError

@@ -23,7 +23,7 @@ from webcrawl.store.jobdir.crawls import number_of
 
 PIECE = 16 << 20  # bytes in memory at a time, and of each part of an upload to S3
 FILE = "file"
-ALLOWED = "the address of a folder or bucket, such as s3://bucket/crawl or file:///mnt/archive, or none"
+ALLOWED = "the address of a folder or bucket, such as s3://bucket/crawl or file:///mnt/archive"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s\\]+)")
 
 

@@ -202,7 +202,7 @@ def _agent(origin: str) -> str:
 
 
 def _networks(text: str | None) -> Sequence[Network]:
-    from webcrawl.crawl.checks.network_values import Networks  # noqa: PLC0415 - as above
+    from webcrawl.crawl.checks.places import Networks  # noqa: PLC0415 - as above
 
     try:
         return Networks().read(text or "")

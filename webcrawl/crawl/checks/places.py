@@ -1,0 +1,339 @@
+"""Kinds of values that name a place: files and folders, addresses and ports, origins and mailboxes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import ssl
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.loading import missing
+from webcrawl.base.program import program
+from webcrawl.base.settings.setting_kinds import Choice, Secret, Whole, is_none, text, words
+from webcrawl.base.url_text import host_of
+from webcrawl.net.identity.request_signing import STRING, form_and_origin
+from webcrawl.net.protocols import local_address
+from webcrawl.net.tls import VERSIONS, tls_context
+from webcrawl.urls.canonical import InvalidUrl, canonical
+
+# -- files
+
+
+class Folder:
+    """A folder that exists or can be created, or none."""
+
+    allowed: str = "the path of a folder, existing or not"
+
+    def read(self, value: Any, /) -> str | None:
+        if value is None:
+            return None
+        found = _path(value)
+        there = next(place for place in (Path(found), *Path(found).absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise ValueError(f"{there} is not a folder")
+        return found
+
+
+class File:
+    """A readable file. A named file that is missing is an error: the name is probably mistyped."""
+
+    allowed: str = "the path of a readable file"
+
+    def read(self, value: Any, /) -> str:
+        found = _path(value)
+        if not Path(found).is_file():
+            raise ValueError("there is no such file")
+        if not os.access(found, os.R_OK):
+            raise ValueError("it cannot be read")
+        return found
+
+
+class MarksFile:
+    """Such a file with a table of marks; it is read to check it."""
+
+    allowed: str = "the path of a table of marks (docs/recognise.md)"
+
+    def read(self, value: Any, /) -> str:
+        from webcrawl.content.recognise import recogniser  # noqa: PLC0415 - no other check needs it
+
+        found = File().read(value)
+        recogniser(Path(found))
+        return found
+
+
+def _path(value: Any) -> str:
+    found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    if "\0" in found:
+        raise ValueError("a path cannot contain a NUL")
+    return found
+
+
+# -- metrics
+
+LIBRARY = "prometheus_client"
+MISSING = missing(LIBRARY)
+ENDING = ".prom"
+LOOPBACK = "127.0.0.1"
+_PORT = Whole(1, 65_535)
+_PLACE = re.compile(r"([0-9.]+|\[[0-9a-fA-F:.]+\]):([0-9]+)")
+
+
+class MetricsPort:
+    """A port on loopback, or on another address."""
+
+    allowed: str = "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180"
+
+    def read(self, value: Any, /) -> tuple[str, int]:
+        found = _PLACE.fullmatch(value.strip()) if isinstance(value, str) else None
+        host, port = found.groups() if found else (LOOPBACK, value)
+        place = str(ip_address(host.strip("[]"))), _PORT.read(port)
+        _need_library()
+        return place
+
+
+class MetricsFile:
+    """A file that can be written."""
+
+    allowed: str = f"the path of a file that ends in {ENDING}, in a folder that can be written to"
+
+    def read(self, value: Any, /) -> str:
+        found = _path(value)
+        if Path(found).suffix != ENDING:  # node_exporter reads no others
+            raise ValueError
+        folder = Path(found).absolute().parent
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is no folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ValueError(f"{folder} is not writable")
+        if Path(found).is_dir():
+            raise ValueError("it is a folder")
+        _need_library()
+        return found
+
+
+def _need_library() -> None:
+    if find_spec(LIBRARY) is None:
+        raise ValueError(MISSING)
+
+
+# -- the network
+
+DNS_PORT = 53
+_BRACKETED = re.compile(r"\[([^]]+)\](?::([0-9]+))?")
+_PLAIN = re.compile(r"([^:]+)(?::([0-9]+))?")
+_PORTS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_NAME = re.compile(r"(?!.*\.[0-9]+$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?", re.IGNORECASE)
+TLS_VERSION = Choice(tuple(VERSIONS), exact=True)
+
+
+class Networks:
+    """Networks, by address and prefix length."""
+
+    allowed: str = "comma-separated networks in CIDR form, such as 127.0.0.0/8,fd00::/8, or none"
+
+    def read(self, value: Any, /) -> tuple[IPv4Network | IPv6Network, ...]:
+        # strict: 10.1.2.3/8 may mean one address or sixteen million, and a wrong guess here opens private networks
+        return tuple(ip_network(word) for word in words(value))
+
+
+class LocalAddress:
+    """The address that connections come from."""
+
+    allowed: str = "an IP address of this machine, without a port"
+
+    def read(self, value: Any, /) -> tuple[str, int] | None:
+        return local_address(value) if value else None
+
+
+class PortRanges:
+    """Ports, alone or from one to another."""
+
+    allowed: str = "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"
+
+    def read(self, value: Any, /) -> tuple[range, ...]:
+        written = [str(one) if type(one) is int else one for one in value] if isinstance(value, list) else value
+        return tuple(_range(word) for word in words(written))
+
+
+class Servers:
+    """Name servers, by address or name, and port."""
+
+    allowed: str = "comma-separated host:port, such as 127.0.0.1:5353,[::1]:53, or none"
+
+    def read(self, value: Any, /) -> tuple[tuple[str, int], ...]:
+        return tuple(_server(word) for word in words(value))
+
+
+def _range(word: str) -> range:
+    found = _PORTS.fullmatch(word)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 0 < first <= last < 65_536:
+        raise ValueError(f"{word!r} is neither a port nor a range")
+    return range(first, last + 1)
+
+
+def _server(word: str) -> tuple[str, int]:
+    if found := _BRACKETED.fullmatch(word):
+        host = str(IPv6Address(found[1]))
+    elif found := _PLAIN.fullmatch(word):
+        host = found[1] if _NAME.fullmatch(found[1]) else str(ip_address(found[1]))
+    else:
+        return str(ip_address(word)), DNS_PORT
+    port = int(found[2] or DNS_PORT)
+    if not 0 < port < 65_536:
+        raise ValueError(f"{word!r} has a port outside 1 to 65535")
+    return host, port
+
+
+class Ciphers:
+    """Cipher suites."""
+
+    allowed: str = "a list of cipher suites as OpenSSL has it"
+
+    def read(self, value: Any, /) -> str:
+        found = text(value)
+        try:
+            _accept(found)
+        except ssl.SSLError as error:
+            raise ValueError(", ".join(map(str, error.args))) from error
+        return found
+
+
+@lru_cache(8)
+def _accept(ciphers: str) -> None:
+    """Half of the time that checking all settings takes, and a start checks them a dozen times."""
+    tls_context(ciphers=ciphers)
+
+
+OF_ONE = Whole(1, 64)
+MARKS = frozenset("/?#@\\%*:= ")  # none is in a name
+
+
+class HostConnections:
+    """By domain or host, as sheets are; names are brought into canonical form."""
+
+    allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
+
+    def read(self, value: Any, /) -> dict[str, int]:
+        given = json.loads(value) if isinstance(value, str) and value.lstrip().startswith("{") else value
+        pairs = given.items() if isinstance(given, Mapping) else [_pair(word) for word in words(given)]
+        rules: dict[str, int] = {}
+        for name, number in pairs:
+            most, host = OF_ONE.read(number), _host(text(name))
+            if rules.setdefault(host, most) != most:
+                raise ValueError(f"{host} is named twice")
+        return rules
+
+
+def _pair(word: str) -> tuple[str, str]:
+    name, equals, number = word.rpartition("=")
+    if not equals:
+        raise ValueError(f"{word} is not NAME=NUMBER")
+    return name, number
+
+
+def _host(name: str) -> str:
+    if MARKS.intersection(name) and not name.startswith("["):
+        raise ValueError(f"{name} is neither a domain nor a host")
+    try:
+        host = host_of(canonical(f"http://{name}/"))
+    except InvalidUrl as error:
+        raise ValueError(f"{name} is neither a domain nor a host") from error
+    return host.removesuffix(".")  # URLs hardly ever have the dot of DNS: a rule with it would hold for nobody
+
+
+# -- who the crawler is, and where it is reached
+
+LONGEST = 200  # characters of an origin or address
+LONGEST_URL = 1000
+_CONTENT = re.compile(r"-----|[{}\"\n]|PRIVATE KEY")  # of a key, not of its file's name
+_BARE = re.compile(r"[\w+=-][\w+/=-]{39,}")  # perhaps what stands between a key's first line and its last
+_MAIL = re.compile(r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*")
+_ORIGIN = re.compile(r"https://[^/?#@\\\"]+/")
+
+
+class KeyFile:
+    """A file with a private key; it is read to check it."""
+
+    allowed: str = "the path of a file of mode 0600 with an Ed25519 key, PEM (PKCS #8) or JWK"
+
+    def read(self, value: Any, /) -> str:
+        found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+        if _CONTENT.search(found):
+            raise Secret("a key itself, it seems: what is wanted is its file")
+        from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415 - its library takes 30 ms
+
+        try:
+            _hold_key(_path(found))
+        except FileNotFoundError as error:
+            if _BARE.fullmatch(found):
+                raise Secret("there is no such file, and it may be a key itself") from None
+            raise ValueError(f"there is no such file: {program()} identity new makes one") from error
+        except BadKey as error:
+            raise ValueError(str(error)) from None
+        except OSError as error:
+            raise ValueError(error.strerror or "it cannot be read") from error
+        return found
+
+
+@cache
+def _hold_key(path: str) -> None:
+    """Raises BadKey or OSError unless the file holds a key.
+
+    Settings are checked at any time of a crawl, which has read its key at the start: a file that held one is not looked
+    at again, so that it may be moved or exchanged.
+    """
+    from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - as above
+
+    SigningKey.read(path)
+
+
+class AgentOrigin:
+    """The place of a key directory: scheme, host and port; before it, perhaps, the form of Signature-Agent."""
+
+    allowed: str = "an https origin, without a path, such as https://bot.example.org, also after `string:`"
+
+    def read(self, value: Any, /) -> str:
+        if not isinstance(value, str) or len(value) > LONGEST:
+            raise ValueError
+        form, origin = form_and_origin(value.strip())
+        found = canonical(origin)
+        if not _ORIGIN.fullmatch(found) or set(value) & set("?#@"):
+            raise ValueError
+        return f"{form}:{found.rstrip('/')}" if form == STRING else found.rstrip("/")
+
+
+class MailAddress:
+    """One mailbox, without a name."""
+
+    allowed: str = "an e-mail address, or none"
+
+    def read(self, value: Any, /) -> str:
+        if is_none(value):
+            return ""
+        found = text(value)
+        if len(found) > LONGEST or not _MAIL.fullmatch(found):
+            raise ValueError
+        return found
+
+
+class CallbackAddress:
+    """The URL at which others reach this program."""
+
+    allowed: str = "an http or https URL without query, fragment and credentials, such as https://crawl.example/websub"
+
+    def read(self, value: Any, /) -> str | None:
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str) or len(value) > LONGEST_URL or set(value) & set("?#@"):
+            raise ValueError
+        found = canonical(value.strip())
+        if not found.startswith(("http:", "https:")):
+            raise ValueError
+        return found.rstrip("/")
