@@ -42,6 +42,8 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
     *("ada_url", "backports", "blake3", "brotli", "chardet", "chardetng_py", "compression", "cryptography"),
     *(
         "h2",
+        "http_message_signatures",
+        "http_sf",
         "httptools",
         "imagesize",
         "isal",

@@ -158,7 +158,7 @@ class TestRequest:
             (b"sig1=:", b"sig1=:AAAA", "not a signature of this"),
             (b'"@authority" ', b"", "does not cover the authority"),
             (b' "signature-agent";key="sig1"', b"", "does not cover its member of Signature-Agent"),
-            (b'"@authority"', b'"@target-uri"', 'covers "@target-uri", which is not there'),
+            (b'"@authority"', b'"@target-uri"', "not a signature of this"),
             (b"Signature-Agent: sig1=", b"Signature-Agent: other=", "no member of this name"),
             (FIRST.encode(), b"unknown", "its key unknown is not in the directory"),
         ],

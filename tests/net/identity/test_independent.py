@@ -2,14 +2,13 @@
 
 import time
 
+import http_message_signatures as library
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from webcrawl.net.identity import key_directory as directory
 from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.identity.signing_key import SigningKey
-
-library = pytest.importorskip("http_message_signatures")
 
 PRIVATE = Ed25519PrivateKey.generate()
 KEY = SigningKey(PRIVATE)

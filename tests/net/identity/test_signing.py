@@ -1,5 +1,6 @@
 """The fields of requests: what they say, how long they are sent again, what is remembered."""
 
+import http_sf
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
@@ -8,7 +9,6 @@ from hypothesis import strategies as st
 from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning
 from webcrawl.net.identity.signature_check import check_request
 from webcrawl.net.identity.signing_key import SigningKey
-from webcrawl.net.identity.structured_fields import dictionary
 
 KEY = SigningKey(Ed25519PrivateKey.generate())
 AGENT = "https://bot.example.org"
@@ -38,7 +38,8 @@ def wrong(fields, now, authority="example.org"):
 
 
 def created(fields):
-    return dictionary(fields.decode().split("\r\n")[1].partition(": ")[2])["sig1"].parameters["created"]
+    members = http_sf.parse(fields.split(b"\r\n")[1].partition(b": ")[2], tltype="dictionary")
+    return members["sig1"][1]["created"]
 
 
 class TestFields:

@@ -3,14 +3,12 @@
 import json
 
 import pytest
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support.identities import RFC_9421, RFC_9421_JWK
 from webcrawl.net.identity.key_directory import headers
-from webcrawl.net.identity.signature_check import Request, Unreadable, check_request, check_response, keys_of
+from webcrawl.net.identity.signature_check import Unreadable, check_request, check_response, keys_of
 from webcrawl.net.identity.signing_key import SigningKey
-from webcrawl.net.identity.structured_fields import dictionary
 
 KEYID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 PUBLIC = RFC_9421.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
@@ -61,45 +59,8 @@ RESPONSE = {
 AGENT = "signature-agent.test"
 
 
-def signed(raw):
-    """The only signature of a request: what was signed, and the bytes."""
-    request = Request(raw)
-    ((label, member),) = dictionary(request.fields["signature-input"]).items()
-    return request.base(member), dictionary(request.fields["signature"])[label].value
-
-
 def wrong(findings):
     return [finding.text for finding in findings if finding.wrong]
-
-
-class TestSigned:
-    @pytest.mark.parametrize("raw", [B_2_6, AGENT2, LEGACY], ids=["RFC 9421 B.2.6", "draft E.2.1", "draft E.2.2"])
-    def test_the_bytes_are_the_vectors(self, raw):
-        """Ed25519 gives one signature of the same bytes: ours are those that were signed there."""
-        base, signature = signed(raw)
-
-        assert SigningKey(RFC_9421).sign(base) == signature
-
-    def test_one_byte_less(self):
-        """Another host is another signature."""
-        base, signature = signed(AGENT2.replace(b"Example.com", b"example.co"))
-
-        with pytest.raises(InvalidSignature):
-            RFC_9421.public_key().verify(signature, base)
-
-    def test_the_base(self):
-        """What is signed has a line for each component, and the parameters as they were sent."""
-        base, _ = signed(AGENT2)
-
-        assert base.decode().split("\n")[:2] == [
-            '"@authority": example.com',
-            '"signature-agent";key="agent2": "https://signature-agent.test"',
-        ]
-        assert (
-            base.decode()
-            .split("\n")[2]
-            .startswith('"@signature-params": ("@authority" "signature-agent";key="agent2")')
-        )
 
 
 class TestChecked:

@@ -11,19 +11,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from cryptography.exceptions import InvalidSignature
+import http_sf
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from http_message_signatures import HTTPMessageSignaturesException, HTTPMessageVerifier, MappingKeyResolver, algorithms
 
 from webcrawl.base.dates import iso
 from webcrawl.net.identity import key_directory, request_signing
 from webcrawl.net.identity.key_directory import FAR, LONGEST, Published, fetch
 from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thumbprint
-from webcrawl.net.identity.structured_fields import Bare, InnerList, Item, dictionary
 from webcrawl.store.disk import regular
 
 MOST_KEYS = 100
-DERIVED = ("@authority", "@method", "@path")  # components that are checked, beside fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,130 +90,136 @@ def check_response(
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
     if fields.get("content-digest", digest) != digest:
         yield Finding("Content-Digest is not that of the content: write all files anew, and together", wrong=True)
-    for label, member, signature in _signatures(fields):
-        if member.parameters.get("tag") != key_directory.TAG:
+    response = _Response(fields, _Request("GET", f"https://{authority}{key_directory.PATH}", {}))
+    for one in _signatures(fields, key_directory.TAG):
+        if not one.covers("@authority", req=True) or not one.covers("content-digest"):
+            yield Finding(f"{one.label}: does not cover what it must: {key_directory.COMPONENTS}", wrong=True)
             continue
-        covered = {item.text for item in member.items}
-        if not {'"@authority";req', '"content-digest"'} <= covered:
-            yield Finding(f"{label}: does not cover what it must: {key_directory.COMPONENTS}", wrong=True)
-            continue
-        base = _base(member, {'"@authority";req': authority, '"content-digest"': fields.get("content-digest", "")})
-        yield from _checked(label, member, signature, base, keys, now)
-        signed.add(member.parameters.get("keyid"))
+        yield from _checked(one, response, keys, now)
+        signed.add(one.parameters.get("keyid"))
     for keyid in keys.keys() - signed:
         yield Finding(f"key {keyid}: no signature of the response by it", wrong=True)
 
 
 def check_request(raw: bytes, keys: Mapping[str, bytes], now: float) -> Iterator[Finding]:
     """The Web Bot Auth signatures of a request head; raises Unreadable."""
-    request = Request(raw)
-    found = [one for one in _signatures(request.fields) if one[1].parameters.get("tag") == request_signing.TAG]
+    request = _request(raw)
+    if "signature-input" not in request.headers:
+        raise Unreadable("the request is not signed")
+    found = [*_signatures(request.headers, request_signing.TAG)]
     if not found:
         raise Unreadable(f"no signature has the tag {request_signing.TAG}")
-    for label, member, signature in found:
-        yield from _agent(label, member, request.fields)
-        yield from _checked(label, member, signature, request.base(member), keys, now)
+    for one in found:
+        yield from _agent(one, request.headers.get("signature-agent", ""))
+        yield from _checked(one, request, keys, now)
 
 
-def _agent(label: str, member: InnerList, fields: Mapping[str, str]) -> Iterator[Finding]:
-    agent, name = fields.get("signature-agent", ""), None
-    if not agent.startswith('"'):  # else it is the string of earlier drafts
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request as the library wants it."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]  # names in lower case, repeated ones joined
+
+
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """A response as the library wants it."""
+
+    headers: Mapping[str, str]
+    request: _Request
+    status_code: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Signature:
+    """A member of Signature-Input: what it covers, and its parameters."""
+
+    label: str
+    tag: str
+    covered: list[tuple[Any, Mapping[str, Any]]]
+    parameters: Mapping[str, Any]
+
+    def covers(self, name: str, **parameters: object) -> bool:
+        return (name, parameters) in self.covered
+
+
+def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
+    """Those with this tag; raises Unreadable."""
+    try:
+        inputs, values = (_dictionary(fields.get(name, "")) for name in ("signature-input", "signature"))
+    except ValueError as error:
+        raise Unreadable(f"Signature-Input or Signature: {error}") from error
+    for label, (covered, parameters) in inputs.items():
+        if not isinstance(covered, list) or not isinstance(values.get(label, ("", {}))[0], bytes):
+            raise Unreadable(f"{label}: no list of components, or no signature")
+        if parameters.get("tag") == tag:
+            yield _Signature(label, tag, covered, parameters)
+
+
+def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """The members of a structured field (RFC 9651) with their parameters; ValueError if it is no dictionary."""
+    if len(text) > LONGEST:
+        raise ValueError("longer than a field may be")
+    try:
+        return dict(http_sf.parse(text.encode(), tltype="dictionary"))  # type: ignore[arg-type]
+    except http_sf.StructuredFieldError as error:
+        raise ValueError(str(error)) from error
+
+
+def _agent(one: _Signature, field: str) -> Iterator[Finding]:
+    if field.startswith('"'):  # the string of earlier drafts
+        agent, parameters = field, dict[str, object]()
+    else:
         try:
-            agent, name = dictionary(agent)[label].text, label
+            agent, parameters = f'"{_dictionary(field)[one.label][0]}"', {"key": one.label}
         except (ValueError, KeyError):
-            yield Finding(f"{label}: Signature-Agent has no member of this name", wrong=True)
+            yield Finding(f"{one.label}: Signature-Agent has no member of this name", wrong=True)
             return
-    yield Finding(f"{label}: says that its keys are at {agent}")
-    covered = {(item.value, item.parameters.get("key")) for item in member.items}
-    if ("signature-agent", name) not in covered:
-        yield Finding(f"{label}: does not cover its member of Signature-Agent", wrong=True)
-    if not {"@authority", "@target-uri"} & {item.value for item in member.items}:
-        yield Finding(f"{label}: does not cover the authority", wrong=True)
+    yield Finding(f"{one.label}: says that its keys are at {agent}")
+    if not one.covers("signature-agent", **parameters):
+        yield Finding(f"{one.label}: does not cover its member of Signature-Agent", wrong=True)
+    if not one.covers("@authority") and not one.covers("@target-uri"):
+        yield Finding(f"{one.label}: does not cover the authority", wrong=True)
+
+
+class _Verifier(HTTPMessageVerifier):
+    """Says by whom a message was signed whatever the time: an archived request has expired, and its times are told."""
+
+    def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
+        del sig_input, max_age
 
 
 def _checked(
-    label: str, member: InnerList, signature: bytes, base: bytes | str, keys: Mapping[str, bytes], now: float
+    one: _Signature, message: _Request | _Response, keys: Mapping[str, bytes], now: float
 ) -> Iterator[Finding]:
-    keyid = str(member.parameters.get("keyid"))
-    created, expires = member.parameters.get("created"), member.parameters.get("expires")
-    if isinstance(base, str):
-        yield Finding(f"{label}: {base}", wrong=True)
-        return
+    keyid = str(one.parameters.get("keyid"))
     if keyid not in keys:
-        yield Finding(f"{label}: its key {keyid} is not in the directory", wrong=True)
+        yield Finding(f"{one.label}: its key {keyid} is not in the directory", wrong=True)
         return
+    public = {keyid: Ed25519PublicKey.from_public_bytes(keys[keyid])}
+    verifier = _Verifier(
+        signature_algorithm=algorithms.ED25519, key_resolver=MappingKeyResolver(public_keys=public, private_keys={})
+    )
     try:
-        Ed25519PublicKey.from_public_bytes(keys[keyid]).verify(signature, base)
-    except InvalidSignature:
-        yield Finding(f"{label}: not a signature of this by key {keyid}", wrong=True)
+        verifier.verify(message, max_age=None, expect_tag=one.tag, expect_label=one.label)
+    except HTTPMessageSignaturesException as error:
+        yield Finding(f"{one.label}: {str(error) or f'not a signature of this by key {keyid}'}", wrong=True)
         return
+    created, expires = one.parameters.get("created"), one.parameters.get("expires")
     if type(created) is not int or type(expires) is not int:
-        yield Finding(f"{label}: does not say from when to when it holds", wrong=True)
+        yield Finding(f"{one.label}: does not say from when to when it holds", wrong=True)
         return
-    yield Finding(f"{label}: signed by key {keyid}, from {_when(created)} to {_when(expires)}")
+    yield Finding(f"{one.label}: signed by key {keyid}, from {_when(created)} to {_when(expires)}")
     if created > now:
-        yield Finding(f"{label}: begins in the future, by this machine's clock", wrong=True)
+        yield Finding(f"{one.label}: begins in the future, by this machine's clock", wrong=True)
     if expires <= now:
-        yield Finding(f"{label}: has expired, by this machine's clock", wrong=True)
+        yield Finding(f"{one.label}: has expired, by this machine's clock", wrong=True)
 
 
-class Request:
-    """A request head as bytes, read; raises Unreadable."""
-
-    def __init__(self, raw: bytes) -> None:
-        self.method, self._target, self.fields = _head(raw)
-        if "signature-input" not in self.fields:
-            raise Unreadable("the request is not signed")
-
-    def base(self, member: InnerList) -> bytes | str:
-        """The text that a member of Signature-Input says was signed (RFC 9421 2.5), or why it is not known."""
-        authority, path = self.fields.get("host", "").lower(), self._target.partition("?")[0]
-        derived = dict(zip(DERIVED, (authority, self.method, path), strict=True))
-        known = {f'"{name}"': value for name, value in derived.items()}
-        return _base(member, known | _components(member, self.fields))
-
-
-def _signatures(fields: Mapping[str, str]) -> Iterator[tuple[str, InnerList, bytes]]:
-    try:
-        inputs, values = dictionary(fields["signature-input"]), dictionary(fields.get("signature", ""))
-    except ValueError as error:
-        raise Unreadable(f"Signature-Input or Signature: {error}") from error
-    for label, member in inputs.items():
-        value = values.get(label)
-        if not isinstance(member, InnerList) or not isinstance(value, Item) or not isinstance(value.value, bytes):
-            raise Unreadable(f"{label}: no list of components, or no signature")
-        yield label, member, value.value
-
-
-def _components(member: InnerList, fields: Mapping[str, str]) -> dict[str, str]:
-    """The covered fields by the component's text; those that are missing are left out."""
-    found = {}
-    for item in member.items:
-        name, key = str(item.value), item.parameters.get("key")
-        if name.startswith("@") or name not in fields:
-            continue
-        if not item.parameters:
-            found[item.text] = fields[name]
-        elif item.parameters.keys() == {"key"}:
-            try:
-                found[item.text] = dictionary(fields[name])[str(key)].text
-            except (ValueError, KeyError):
-                continue
-    return found
-
-
-def _base(member: InnerList, components: Mapping[str, str]) -> bytes | str:
-    texts = [item.text for item in member.items]
-    if missing := [text for text in texts if text not in components]:
-        return f"covers {missing[0]}, which is not there, or not among what is checked: {', '.join(DERIVED)} and fields"
-    if len(set(texts)) < len(texts):
-        return "covers a component twice"
-    lines = [*(f"{text}: {components[text]}" for text in texts), f'"@signature-params": {member.text}']
-    return "\n".join(lines).encode("latin-1")
-
-
-def _head(raw: bytes) -> tuple[str, str, dict[str, str]]:
-    """Method, target and the fields, repeated ones joined, of a request as bytes."""
+def _request(raw: bytes) -> _Request:
+    """The head of a request as bytes; raises Unreadable."""
     head = raw.replace(b"\r\n", b"\n").partition(b"\n\n")[0].decode("latin-1")
     first, *lines = head.split("\n")
     words = first.split(" ")
@@ -225,10 +231,11 @@ def _head(raw: bytes) -> tuple[str, str, dict[str, str]]:
         if colon:
             name, value = name.strip().lower(), value.strip()
             fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return words[0], words[1], fields
+    target = words[1] if "://" in words[1] else f"http://{fields.get('host', '')}{words[1]}"
+    return _Request(words[0], target, fields)
 
 
-def _when(seconds: Bare) -> str:
+def _when(seconds: int) -> str:
     try:
         return iso(float(seconds))
     except (ValueError, OverflowError, OSError):
