@@ -153,6 +153,7 @@ class TestRequest:
         ("old", "new", "why"),
         [
             (b"a.test", b"b.test", "not a signature of this"),
+            (b"GET / HTTP/1.1\r\nHost: a.test", b"GET @a.test/ HTTP/1.1\r\nHost: b.test", "not a signature of this"),
             (b"https://b.test", b"https://c.test", "not a signature of this"),
             (b";expires=1", b";expires=2", "not a signature of this"),
             (b"sig1=:", b"sig1=:AAAA", "not a signature of this"),
@@ -177,6 +178,9 @@ class TestRequest:
             SIGNED.replace(b"Signature: ", b"X: "),
             SIGNED.replace(b"sig1=(", b"sig1=)"),
             SIGNED.replace(b"sig1=(", b"sig1=1, x=("),
+            SIGNED.replace(b"Host: a.test", b"Host: a.test?"),
+            SIGNED.replace(b"Host: a.test", b"Host: b.test@a.test"),
+            SIGNED.replace(b"Host: a.test\r\n", b""),
         ],
     )
     def test_not_signed(self, raw):

@@ -24,6 +24,7 @@ from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thu
 from webcrawl.store.disk import regular
 
 MOST_KEYS = 100
+NO_HOST = frozenset("/?#@\\")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +232,10 @@ def _request(raw: bytes) -> _Request:
         if colon:
             name, value = name.strip().lower(), value.strip()
             fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    target = words[1] if "://" in words[1] else f"http://{fields.get('host', '')}{words[1]}"
-    return _Request(words[0], target, fields)
+    host, path = fields.get("host", ""), words[1]
+    if not host or NO_HOST.intersection(host):  # else another part of the URL would say whose request it is
+        raise Unreadable("it has no Host, or one that is none")
+    return _Request(words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields)
 
 
 def _when(seconds: int) -> str:
