@@ -14,6 +14,8 @@ class TestAgent:
         [
             (AGENT, AGENT),
             (f"{AGENT}/", AGENT),
+            (f"string:{AGENT}/", f"string:{AGENT}"),
+            (f"dictionary:{AGENT}", AGENT),
             (" HTTPS://Bot.Example.ORG:443 ", AGENT),
             ("https://bot.example.org:8443", "https://bot.example.org:8443"),
             ("https://bötchen.test", "https://xn--btchen-wxa.test"),

@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning
+from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning, form_and_origin
 from webcrawl.net.identity.signature_check import check_request
 from webcrawl.net.identity.signing_key import SigningKey
 
@@ -73,6 +73,13 @@ class TestFields:
         assert fields.startswith(b'Signature-Agent: "https://bot.example.org"\r\n')
         assert b'\r\nSignature-Input: sig1=("@authority" "signature-agent");created=' in fields
         assert wrong(fields, wall.now) == []
+
+    @pytest.mark.parametrize(
+        ("agent", "found"), [(AGENT, ("dictionary", AGENT)), (f"string:{AGENT}", ("string", AGENT))]
+    )
+    def test_the_form_stands_before_the_origin(self, agent, found):
+        """As BOT_AGENT has it; the dictionary needs no word."""
+        assert form_and_origin(agent) == found
 
     def test_no_nonce(self, wall):
         """Fields that are sent again have no nonce: a nonce sent twice is a replay."""

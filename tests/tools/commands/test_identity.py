@@ -1,5 +1,6 @@
 """`scrapy identity`: what it makes, what it publishes, what it finds wrong, and how it says so."""
 
+import asyncio
 import json
 import os
 import stat
@@ -10,6 +11,7 @@ from scrapy.settings import Settings
 
 from tests.support.commands import command
 from tests.support.identities import fields_of, pem_of, serving
+from tests.support.nameserver import PTR, NameServer
 from webcrawl.net.identity.key_directory import MEDIA_TYPE, PATH
 from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.identity.signing_key import SigningKey
@@ -161,6 +163,35 @@ class TestRequests:
         done = identity("verify", *words)
 
         assert (done.returncode, done.stderr) == (1, f"{pipe}: it is not a regular file\n")
+
+
+class TestNames:
+    """`verify --addresses`: what servers without Web Bot Auth would find."""
+
+    ONE = "1.2.0.192.in-addr.arpa"
+
+    @pytest.mark.parametrize(
+        ("zone", "status", "said"),
+        [
+            ({ONE: [(ONE, PTR, 60, "bot.test")], "bot.test": [("bot.test", 1, 60, "192.0.2.1")]}, 0, ""),
+            ({}, 1, "--addresses: 192.0.2.1 has no name\n"),
+        ],
+    )
+    def test_names_are_looked_up(self, tmp_path, zone, status, said):
+        """Each address is looked up at DNS_NAMESERVERS; a line says what does not fit."""
+        assert identity("new", tmp_path / "bot.pem").returncode == 0
+        words = ("verify", published(tmp_path), "--agent", AGENT, "--addresses", "192.0.2.1/32")
+
+        async def go():
+            server = NameServer(zone)
+            async with server.running():
+                done = await asyncio.to_thread(identity, *words, "-s", f"DNS_NAMESERVERS={server.address}")
+            return done, server.questions
+
+        done, questions = asyncio.run(go())
+
+        assert (done.returncode, done.stderr) == (status, said)
+        assert questions[0][0] == self.ONE
 
 
 class TestPage:

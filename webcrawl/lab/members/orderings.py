@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from webcrawl.base.program import program
-from webcrawl.frontier.arguments import BIAS
 from webcrawl.lab.studies import OF_GOOD, ONLY_GOOD, ORDERS
 from webcrawl.settings import FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
@@ -72,7 +71,7 @@ class Command(ToolCommand):
             graph = read_graph([Path(arg) for arg in args], opts.seed or (), known)
             if graph.scores is not None and not (graph.scores >= GOOD).any():
                 raise NoTrace(f"{opts.good}: none of the good pages is one that the graph's crawl comes to")
-            shape = ordering_study.Shape(levels, BIAS, hosts)
+            shape = ordering_study.Shape(levels, hosts=hosts)
             rows = [*ordering_study.compare(graph, pagerank(graph.heads, graph.links, graph.pages), names, shape)]
             if opts.plot:
                 Path(opts.plot).write_text(ordering_study.plot_orderings(graph, rows), encoding="utf-8")

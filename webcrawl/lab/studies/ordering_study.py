@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.loading import missing
+from webcrawl.frontier.arguments import BIAS
 from webcrawl.frontier.best_first import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
@@ -88,7 +89,7 @@ class Shape:
     """The levels, bias and hosts of a crawl, in place of one exact queue."""
 
     levels: int = 8  # FRONTIER_LEVELS
-    bias: float = 2.0  # as the crawl's
+    bias: float = BIAS
     hosts: int = 0  # that take turns; 0: politeness is left out
 
 
