@@ -39,7 +39,7 @@ from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, whole_bodies
-from webcrawl.crawl.checks.known_words import NONE
+from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.long_bodies import ROOM

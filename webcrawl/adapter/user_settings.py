@@ -18,7 +18,7 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.base.own_code import class_name, misspelt
 from webcrawl.base.settings.setting_kinds import words
-from webcrawl.crawl.checks.known_words import unread
+from webcrawl.crawl.checks.names import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
 
 PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path

@@ -17,7 +17,7 @@ from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
-from webcrawl.crawl.checks.known_words import NONE
+from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import SCOPE, InForce, PausedHosts, ordered

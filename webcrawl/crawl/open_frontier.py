@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made_by
-from webcrawl.crawl.checks.known_words import NONE
+from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS
 from webcrawl.frontier.arguments import BIAS, Hooks, Rules, Shape

@@ -13,7 +13,7 @@ import msgpack
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
-from webcrawl.crawl.checks.known_words import NONE
+from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments

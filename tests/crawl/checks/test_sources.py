@@ -5,7 +5,7 @@ import pytest
 from webcrawl.adapter import user_settings
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.content.formats.document_kinds import ALL
-from webcrawl.crawl.checks import SettingError, check, known_words
+from webcrawl.crawl.checks import SettingError, check, names
 
 pytestmark = pytest.mark.usefixtures("missing")
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("missing")
 @pytest.fixture(name="missing")
 def _missing(monkeypatch):
     """The library is not there."""
-    monkeypatch.setattr(known_words, "find_spec", lambda _: None)
+    monkeypatch.setattr(names, "find_spec", lambda _: None)
 
 
 @pytest.mark.parametrize("value", ["pdf", "a,PDF", ["a", "pdf"], ALL])

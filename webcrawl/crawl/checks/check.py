@@ -9,7 +9,7 @@ from typing import Any
 from webcrawl import settings as defaults
 from webcrawl.base.readable import shortened
 from webcrawl.base.settings.setting_kinds import Kind, Secret
-from webcrawl.crawl.checks.known_words import NONE
+from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.checks.scrapys import Given, translated
 from webcrawl.crawl.checks.table import KINDS, OF_ONE_HOST, RULES, SCRAPYS
 

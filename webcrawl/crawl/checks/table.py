@@ -18,7 +18,8 @@ from webcrawl.base.settings.setting_kinds import (
     Switch,
     Whole,
 )
-from webcrawl.crawl.checks.code import (
+from webcrawl.crawl.checks.names import (
+    NONE,
     Component,
     ComponentList,
     Components,
@@ -27,16 +28,13 @@ from webcrawl.crawl.checks.code import (
     Expressions,
     Extensions,
     Filters,
-)
-from webcrawl.crawl.checks.known_words import (
-    NONE,
-    REVISIT_POLICY,
     Languages,
     LinkSources,
     Outputs,
     OutputStore,
     PartitionWay,
     Purposes,
+    RevisitPolicy,
 )
 from webcrawl.crawl.checks.places import (
     OF_ONE,
@@ -87,7 +85,7 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "ports": PortRanges(),
     "link sources": LinkSources(),
     "purposes": Purposes(),
-    "revisit policy": REVISIT_POLICY,
+    "revisit policy": RevisitPolicy(),
     "outputs": Outputs(),
     "output store": Maybe(OutputStore()),
     "local address": LocalAddress(),
