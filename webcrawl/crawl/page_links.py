@@ -20,8 +20,8 @@ KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
 # Heritrix's letters for the ways to a URL; all other kinds of links are L.
 HOPS = {**dict.fromkeys(("img", "srcset", "script", "style", "media", "object", "link"), "E"), "refresh": "R"}
 
-# Links of one page that are followed, the first ones: the largest honest pages (indexes, archives) have fewer, and one
-# that is made to flood the frontier brings no more. FTP listings and Gopher menus are never cut.
+# Links of one page that are followed, the first ones: room for any index, and a bound for a page that is made to flood
+# the frontier (docs/hostile.md). FTP listings and Gopher menus are never cut.
 MOST_LINKS = 50_000
 
 

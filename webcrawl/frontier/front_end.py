@@ -39,9 +39,7 @@ class FrontEnd:
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
-        self._weights = [
-            bias**-level for level in range(len(self.queues))
-        ]  # each is picked bias times as often as the next
+        self._weights = [bias**-level for level in range(len(self.queues))]
         self._survey()
 
     def _sound_level(self, found: Any) -> int:

@@ -88,8 +88,8 @@ class Access:
     room: Room = field(default_factory=Room, kw_only=True)  # in memory, for large bodies
 
 
-# Seconds after the request in which nothing need have come. A silent host holds a slot for so long; slow servers that
-# answer at all have begun by then (docs/decisions/frontier-hosts.md).
+# Seconds after the request in which nothing need have come: for so long a silent host holds a slot
+# (docs/decisions/frontier-hosts.md).
 GRACE = 15.0
 
 

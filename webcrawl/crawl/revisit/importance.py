@@ -18,7 +18,7 @@ LEAST, MOST = 1e-6, 1e6  # of what somebody else's function says
 
 
 def by_depth(link: Link) -> float:
-    """1 for a seed, a half for what it links to, a third one link further: what sites themselves put first."""
+    """1 for a seed, a half for what it links to, a third one link further."""
     return 1.0 / (1 + link.depth)
 
 
