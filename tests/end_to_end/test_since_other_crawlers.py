@@ -7,7 +7,6 @@ import shutil
 from collections import Counter
 from itertools import count
 from urllib.request import urlopen
-from zipfile import ZipFile
 
 import pytest
 
@@ -98,18 +97,6 @@ def test_what_refers_to_an_archive_that_is_not_named_is_used(months, tmp_path):
     references = {url: one["WARC-Refers-To-Date"] for url, one in of_kind(february, "revisit").items()}
     assert {url: one["WARC-Refers-To-Date"] for url, one in of_kind(march, "revisit").items()} == references
     assert of_kind(march, "response") == {}
-
-
-def test_a_package_has_what_it_refers_to(months, tmp_path):
-    """Records with a SHA-256 are found in the other archive, and packed."""
-    crawl, package = months("feb", months.other), tmp_path / "feb.wacz"
-    command = ["export", "wacz", str(crawl.jobdir), "-o", str(package), "--with", str(months.other)]
-    assert scrapy(command, crawl.project, tmp_path / "out") == 0
-
-    with ZipFile(package) as packed:
-        assert "refersTo" not in json.loads(packed.read("datapackage.json"))
-        lines = packed.read("indexes/index.cdx.gz")
-    assert gzip.decompress(lines).count(b"earlier.warc.gz") == len(of_kind(crawl, "revisit"))
 
 
 def test_process_gives_its_pages_their_bodies(months, tmp_path):

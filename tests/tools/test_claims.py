@@ -131,8 +131,7 @@ from webcrawl.tools.report.revisit_source import Announced, Revisits
 from webcrawl.tools.report.sections import document_sections, overview, revisit_section, seeds, server_sections, waiting
 from webcrawl.tools.segments.segment import Cut
 from webcrawl.tools.supervisor import adopt, asked, display, hive_orders, hive_run, hive_status, servers
-from webcrawl.tools.wacz import earlier_records, packable_archives
-from webcrawl.tools.wacz.earlier_records import TOLD, Lies
+from webcrawl.tools.wacz import packable_archives
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of_all
 from webcrawl.urls.filters.scope import ScopeFilter
 from webcrawl.urls.host_names import RegisteredDomains
@@ -477,12 +476,6 @@ def tellers(log):
     return MagicMock(
         **{f"{name}.side_effect": lambda *said: log.append(said[0] % said[1:]) for name in ("info", "warning")}
     )
-
-
-def dependent(state):
-    """What is said of a package with records whose bodies `files` have, so many each, or somebody unknown."""
-    lies = Lies(Counter({Path(f"{at}.warc.gz"): number for at, number in enumerate(state.get("files", ()))}))
-    return "\n".join(earlier_records.said(state.get("unknown", 0), lies, (), given=state.get("given", False)))
 
 
 def disk(free):
@@ -2889,17 +2882,6 @@ CLAIMS = {
         ],
     ),
     "tools/wacz/pack.py": (str, []),
-    "tools/wacz/earlier_records.py": (
-        dependent,
-        [
-            ("{} without a body, which earlier archives have{}", {"unknown": 1}, {}),
-            ("3 records without a body", {"unknown": 1, "files": [2]}, {"unknown": 1, "files": [1]}),
-            ("; --with JOBDIR packs it", {"unknown": 1}, {"unknown": 1, "given": True}),
-            ("  2 in 0.warc.gz", {"files": [2]}, {"unknown": 2}),
-            ("  {} in {} other files", {"files": [1] * (TOLD + 2)}, {"files": [1] * TOLD}),
-            ("  {} in archives that are not known here{}", {"unknown": 1}, {"files": [1]}),
-        ],
-    ),
     "adapter/extensions/redis_seeds.py": (
         pushed,
         [

@@ -431,16 +431,6 @@ class TestPackages:
         assert reading.answers(*files) == []
         assert reading.lost == []
 
-    def test_records_that_others_refer_to_come_first(self, reading):
-        """Those that `wacz --with` copies from earlier archives are read before the crawl's own."""
-        again = response(URL + "2", b"", WARC_Refers_To=ID).replace(b"response", b"revisit", 1)
-        with zipfile.ZipFile(reading.folder / "feb.wacz", "w") as package:
-            package.writestr("archive/crawl-0.warc.gz", gzipped([again]))
-            package.writestr("archive/earlier.warc.gz", gzipped([response(URL)]))
-        found, _ = archive_files([str(reading.folder / "feb.wacz")])
-
-        assert [came.body for _, came in reading.answers(*found)] == [b"<p>hello"] * 2
-
     def test_a_folder_of_packages(self, reading):
         """All of them are read."""
         package = self.package(reading)

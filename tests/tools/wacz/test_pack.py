@@ -16,6 +16,8 @@ from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
 from webcrawl import __version__
 from webcrawl.base.model import Link, Referred, Withheld
+from webcrawl.record.since.sources import Sign, write_kept
+from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz import pack as package
 from webcrawl.tools.wacz import packable_archives as index
@@ -464,8 +466,38 @@ def test_what_earlier_archives_have(tmp_path, since):
     archive.stop()
     said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
 
-    line = "2 records without a body, which earlier archives have; --with JOBDIR packs it"
-    assert said == ([line, "  2 in archives that are not known here"] if since else [])
+    assert said == (["2 records without a body, which earlier archives have"] if since else [])
+
+
+@pytest.mark.parametrize("address", ["", "cdx+http://a.test/"])
+def test_it_says_which_archives_it_depends_on(tmp_path, address):
+    """The folders of the indexes that the crawl compared with, and servers; the description has the number alone."""
+    archive = Archive(tmp_path / "feb")
+    one = exchange(SEED)
+    one.refers = Referred("", SEED, "2022-01-01T00:00:00Z", one.digest)
+    archive.write(one, Link(SEED))
+    archive.stop()
+    (tmp_path / "feb/state/since").mkdir(parents=True, exist_ok=True)
+    paths = [address] if address else [f"{tmp_path}/jan/warc/{number}.cdxj" for number in range(3)]
+    write_kept(Disk(), tmp_path / "feb/state/since", [Sign(path, 0, 1) for path in paths], set())
+    wacz, said, _ = packed(archive.root)
+
+    assert said == [f"1 record without a body, which earlier archives have: {address or tmp_path / 'jan/warc'}"]
+    assert json.loads(wacz.read("datapackage.json"))["refersTo"] == [{"records": 1}]
+
+
+def test_references_without_a_date(tmp_path):
+    """Of WARC 1.0, which names no date, the payload's digest says what the package itself has."""
+    archive = Archive(tmp_path / "job", version="1.0")
+    lost = {"status": 404, "head": b"HTTP/1.1 404 Not Found\r\n\r\n"}
+    for copy in ("own", "copy"):  # the second refers to the first
+        archive.write(exchange(f"http://a.test/{copy}", b"<p>own", **lost), duplicate=True)
+    one = exchange(SEED, b"<p>earlier")
+    one.refers = Referred("<urn:uuid:1>", SEED, "2022-01-01T00:00:00Z", one.digest)
+    archive.write(one, Link(SEED))
+    archive.stop()
+
+    assert packed(archive.root)[1] == ["1 record without a body, which earlier archives have"]
 
 
 def test_an_earlier_record_of_the_same_second(tmp_path):
@@ -477,7 +509,7 @@ def test_an_earlier_record_of_the_same_second(tmp_path):
     archive.write(one, Link(one.url))
     archive.stop()
 
-    [said, _] = pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter())
+    [said] = pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter())
     assert said.startswith("1 record without")
 
 

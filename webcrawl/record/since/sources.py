@@ -88,12 +88,12 @@ class Sources:
             self.servers.append(address)
 
 
-def sources(argument: str, jobdir: Path, name: str = "-a since") -> Sources:
+def sources(argument: str, jobdir: Path) -> Sources:
     """What the argument names. NoEarlier: a part of it names nothing, or it is the crawl's own JOBDIR."""
     try:
         return _sources(argument, jobdir)
     except NoEarlier as error:
-        raise NoEarlier(f"{name}={error}") from error
+        raise NoEarlier(f"-a since={error}") from error
 
 
 def _sources(argument: str, jobdir: Path) -> Sources:

@@ -14,7 +14,6 @@ from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from webcrawl.store.disk import regular
 
 WACZ = ".wacz"
-EARLIER = "earlier.warc.gz"  # records that those of the other files refer to: to be read before these
 HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field
 BROKEN = (BadZipFile, NotImplementedError, ValueError)  # the latter two for odd versions, and names that are no text
 
@@ -40,7 +39,7 @@ def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
             raise OSError(f"{one.filename} is compressed within it: unpack it first")
     if sum(one.file_size for one in found) > package.stat().st_size:  # thousands may be the same bytes
         raise OSError("its directory names more bytes than it has")
-    return sorted((package / one.filename for one in found), key=lambda path: (path.name != EARLIER, path))
+    return sorted(package / one.filename for one in found)
 
 
 def _entries(package: Path) -> dict[str, ZipInfo]:

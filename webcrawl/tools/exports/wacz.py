@@ -20,23 +20,15 @@ class Command(ToolCommand):
     says = "Pack the archive of a crawl or hive into one WACZ file"
 
     def syntax(self) -> str:
-        return "JOBDIR [-o FILE] [--with JOBDIR]"
+        return "JOBDIR [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz")
-        parser.add_argument(
-            "--with",
-            metavar="JOBDIR",
-            dest="earlier",
-            default="",
-            help="earlier crawls, or indexes of archives, with commas between: what the crawl refers to is packed, too",
-        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export wacz JOBDIR")
-        from webcrawl.record.since.sources import NoEarlier, Sources, sources  # noqa: PLC0415 - as below
         from webcrawl.tools.optout_records import records_in  # noqa: PLC0415 - as below
         from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above
         from webcrawl.tools.wacz.packable_archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
@@ -45,13 +37,8 @@ class Command(ToolCommand):
         jobdir, found = Path(args[0]), Counter[str]()
         target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
         try:
-            named = sources(opts.earlier, jobdir, "--with") if opts.earlier else Sources()
-            if named.servers:
-                raise NoEarlier(f"--with={named.servers[0]}: a server has no records: name the archive's own index")
-            for line in named.left_out:
-                say(line)
             forgotten = Forgotten(records_in(jobdir))
-            for line in pack(jobdir, target, time.time(), found, forgotten, earlier=named.files):
+            for line in pack(jobdir, target, time.time(), found, forgotten):
                 say(line)
             say(f"{target}: {_said(found)}")
         except (CannotPack, StoreError) as error:
@@ -61,7 +48,11 @@ class Command(ToolCommand):
 
 
 def _said(found: Mapping[str, int]) -> str:
-    figures = {"archive files": "files", "records": "records", "seeds": "seeds", "other pages": "others"}
-    if found["earlier"]:
-        figures["records of earlier archives"] = "earlier"
-    return ", ".join(f"{name} {found[key]}" for name, key in (*figures.items(), ("bytes", "bytes")))
+    figures = {
+        "archive files": "files",
+        "records": "records",
+        "seeds": "seeds",
+        "other pages": "others",
+        "bytes": "bytes",
+    }
+    return ", ".join(f"{name} {found[key]}" for name, key in figures.items())

@@ -25,14 +25,12 @@ from webcrawl.base.readable import by_type, count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
-from webcrawl.record.warc.packed_files import EARLIER
 from webcrawl.record.warc.reader import NotWarc
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
 from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.cut_records import CUT, mended
-from webcrawl.tools.wacz.earlier_records import INDEX, Lies, Needed, answered, copy, look, said
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -42,7 +40,16 @@ from webcrawl.tools.wacz.packable_archives import (
     make_index,
     merged,
 )
-from webcrawl.tools.wacz.warc_records import PageEntry, Reference, elsewhere, first_of, header, pages, records
+from webcrawl.tools.wacz.warc_records import (
+    PageEntry,
+    Reference,
+    elsewhere,
+    first_of,
+    header,
+    pages,
+    records,
+    unanswered,
+)
 from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the name: the folder in which the package is put together
@@ -55,19 +62,10 @@ STAY = (
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
-def pack(
-    jobdir: Path,
-    target: Path,
-    now: float,
-    found: Counter[str],
-    forgotten: Forgotten = NOBODY,
-    *,
-    earlier: Sequence[Path] = (),
-) -> Iterator[str]:
+def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten: Forgotten = NOBODY) -> Iterator[str]:
     """Yields what has to be said; afterwards `target` is there, whole, and `found` has the figures.
 
-    What is `forgotten` is in no index and no list of the package. Records that it refers to are copied from the
-    archives whose indexes are `earlier`.
+    What is `forgotten` is in no index and no list of the package.
 
     CannotPack, StoreError or OSError: nothing is there, and nothing was changed.
     """
@@ -91,30 +89,23 @@ def pack(
             raise CannotPack(f"not as its index says ({error}): {program()} verify says where") from error
         if cut:
             yield f"{count(cut.total(), 'answer')} cut: {by_type(cut)}"
-        needed = Needed(_elsewhere(both, first))
-        answered(needed, indexes, first)
-        if needed and earlier:
-            found["earlier"], told = copy(needed, earlier, folder, forgotten)
-            yield from told
-        lies, servers = _known(crawls, needed)
-        yield from said(len(needed), lies, servers, given=bool(earlier))
+        lacking = unanswered(_elsewhere(both, first), indexes, first)
+        if lacking:
+            yield f"{count(lacking, 'record')} without a body, which earlier archives have{_compared_with(crawls)}"
         with (folder / "package").open("wb+") as file:
             with Package(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
                         _refuse_other(archive, path)
                         package.add(f"archive/{path.name}", archive)
-                if found["earlier"]:
-                    replayed.append(folder / INDEX)
-                    with regular(folder / EARLIER) as archive:
-                        package.add(f"archive/{EARLIER}", archive)
                 found["files"] = len(archives.paths)
                 if (folder / CUT).stat().st_size:
                     with regular(folder / CUT) as archive:
                         package.add(f"archive/{CUT}", archive)
                 _add_index(package, replayed, folder, found)
                 main = _add_pages(package, both, first, folder, found)
-                package.close({"title": jobdir.resolve().name, **main, **_depends(len(needed), lies)})
+                depends = {"refersTo": [{"records": lacking}]} if lacking else {}
+                package.close({"title": jobdir.resolve().name, **main, **depends})
             file.flush()
             os.fsync(file.fileno())
             found["bytes"] = file.tell()
@@ -173,20 +164,11 @@ def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]
             raise _damaged(archive, error) from error
 
 
-def _known(jobdirs: Sequence[Path], needed: Needed) -> tuple[Lies, list[str]]:
-    """Where the records lie that these crawls compared with, and the servers that they asked."""
-    kept = [one.path for jobdir in jobdirs for one in read_kept(jobdir / "state" / SINCE) or ()] if needed else []
-    servers = list(dict.fromkeys(path for path in kept if path.startswith(SERVER)))
-    return look(needed, [Path(path) for path in kept if path not in servers]), servers
-
-
-def _depends(left: int, lies: Lies) -> dict[str, list[dict[str, str | int]]]:
-    """The archive files that this package depends on, for its own description."""
-    files: list[dict[str, str | int]] = [
-        {"filename": path.name, "records": number} for path, number in sorted(lies.files.items())
-    ]
-    unknown: list[dict[str, str | int]] = [{"records": left}] if left else []
-    return {"refersTo": files + unknown} if files or left else {}
+def _compared_with(crawls: Sequence[Path]) -> str:
+    """Return, for the end of a line, where the archives lie that these crawls compared with; empty if not known."""
+    kept = (one.path for crawl in crawls for one in read_kept(crawl / "state" / SINCE) or ())
+    places = dict.fromkeys(path if path.startswith(SERVER) else str(Path(path).parent) for path in kept)
+    return f": {', '.join(places)}" if places else ""
 
 
 def _damaged(archive: Path, error: Exception) -> CannotPack:

@@ -201,7 +201,7 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
     for record in found:
         if record.kind in INDEXED:
             if answer is not None:
-                yield line_of(answer, archive, _digest(answer, about), asked)
+                yield _line(answer, archive, asked, about)
             answer, asked, about = record, "", {}
         elif answer is not None and record.fields.get("WARC-Concurrent-To") == answer.fields.get("WARC-Record-ID"):
             if record.kind == "request" and not record.block.startswith(b"GET "):
@@ -209,7 +209,7 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
             elif record.kind == "metadata":
                 about = values(record)
     if answer is not None:
-        yield line_of(answer, archive, _digest(answer, about), asked)
+        yield _line(answer, archive, asked, about)
 
 
 def _digest(record: Record, about: Mapping[str, str]) -> str:
@@ -220,15 +220,22 @@ def _digest(record: Record, about: Mapping[str, str]) -> str:
     return record.fields.get("WARC-Payload-Digest") or known or "-"
 
 
-def line_of(record: Record, archive: str, digest: str, asked: str = "") -> bytes:
-    """As the crawl writes it. `asked`: of an answer to another request than GET."""
+def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) -> bytes:
+    """Return the line as the crawl writes it. `asked`: of an answer to another request than GET."""
     fields = record.fields
+    digest = _digest(record, about)
     kind = REVISIT if record.kind == "revisit" else record.media_type
     status = f'"status": "{record.status}", ' if record.status else ""
     start = begin(visible(fields.get("WARC-Target-URI", "").strip("<>")), fields.get("WARC-Date", ""))
-    cut = fields.get("WARC-Truncated", "") if record.kind != "revisit" else ""
-    why = truncated(cut) if cut.isalpha() and cut.isascii() else ""
+    why = _reason(record) if "withheld" not in about else ""
     line = f"{start}{mime(kind)}{status}{asked}{why}{place(digest, record.length, record.at)}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
         raise Torn(f"byte {record.at}: a record whose fields fit in no index")
     return line
+
+
+def _reason(record: Record) -> str:
+    """Return what the line says of a body that is cut, or nothing."""
+    reason = record.fields.get("WARC-Truncated", "")
+    is_cut = record.kind != "revisit" and reason.isalpha() and reason.isascii()
+    return truncated(reason) if is_cut else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b32encode
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha1
@@ -16,7 +17,16 @@ from webcrawl.base.digest import normal
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.index_line import INDEXED, NOT_MODIFIED, REVISIT, IndexLine, read
+from webcrawl.store.jobdir.index_line import (
+    INDEXED,
+    NOT_MODIFIED,
+    REVISIT,
+    BadLine,
+    IndexLine,
+    read,
+    read_line,
+    url_key,
+)
 from webcrawl.tools.verify.gzip_members import Member, Torn
 
 HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
@@ -209,6 +219,45 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
                 reference = _reference(record)
                 if reference.is_before(first):
                     yield reference
+
+
+def unanswered(references: Iterable[Reference], indexes: Iterable[Path], first: str) -> int:
+    """Return how many of these references are to captures that the package with these indexes does not have.
+
+    Only what was captured in its first second, or is named by its digest alone, may be in it.
+    """
+    older = 0
+    open_keys = Counter[int]()  # the number of references by the hash of what they name
+    mark = f" {first} ".encode("latin-1")
+    for reference in references:
+        if not reference.stamp:
+            mark = b" "  # every line may be the one
+        if reference.stamp and reference.stamp < first:
+            older += 1
+        else:
+            open_keys[_key(reference)] += 1
+    for index in indexes if open_keys else ():
+        with regular(index) as lines:
+            for data in lines:
+                if mark in data:
+                    for name in _names(data):
+                        open_keys.pop(_key(name), None)
+    return older + open_keys.total()
+
+
+def _names(data: bytes) -> Iterator[Reference]:
+    """The references that a line of an index answers: by WARC 1.1, and by WARC 1.0."""
+    try:
+        line = read_line(data)
+    except BadLine:
+        return
+    if line is not None and line.digest and not line.is_revisit:  # whatever its status: an error's page may come again
+        yield Reference(line.url, line.stamp, line.digest)
+        yield Reference("", "", line.digest)
+
+
+def _key(reference: Reference) -> int:
+    return url_key(" ".join(reference))
 
 
 def first_of(indexes: Iterable[Path]) -> str:
