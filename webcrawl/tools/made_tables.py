@@ -6,9 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from webcrawl.base.program import program
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.stored import elsewhere
+from webcrawl.record.objectstore.stored import addresses, elsewhere
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -33,17 +32,18 @@ class Made:
             self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
         noted, rows = self._noted(crawl)
         names = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"{self.table}-*{PARQUET}")}
-        places = {name: where(crawl, name) for name in sorted(names.union(noted))}
-        self.files += [path for path in places.values() if path is not None]
+        paths = {name: where(crawl, name) for name in sorted(names.union(noted))}
+        self.files += [path for path in paths.values() if path is not None]
         if rows:
             runs = is_locked(crawl)
             self.is_cut = self.is_cut or not runs
             why = "the crawl runs" if runs else "resume the crawl, which finishes them"
             number = count(rows, self.table.removesuffix("s"))
             self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
-        if gone := [name for name, path in places.items() if path is None]:
-            stored = elsewhere(crawl).keys() & {*gone}
-            why = f"in the store ({program()} export store -l says where)" if stored else "no longer here"
+        if gone := [name for name, path in paths.items() if path is None]:
+            stored = elsewhere(crawl)
+            places = addresses(stored[name] for name in gone if name in stored)
+            why = f"in the store ({places})" if places else "no longer here"
             self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:

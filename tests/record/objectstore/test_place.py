@@ -1,17 +1,16 @@
-"""Addresses of stores, and the two kinds of stores: a folder, and whatever fsspec reaches."""
+"""Addresses of stores, and what fsspec reaches: folders, and others."""
 
-import errno
 import logging
+import os
 import sys
-from contextlib import suppress
 
 import pytest
 
-from tests.support.faults import BreakingDisk
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.checks.check import read
-from webcrawl.record.objectstore.place import BadAddress, Folder, below, check_packages, open_place, read_address
+from webcrawl.record.objectstore.place import BadAddress, below, open_place, read_address
 from webcrawl.record.objectstore.upload import Sums, upload
+from webcrawl.store.disk import Disk
 
 NAME = "warc/a.warc.gz"
 
@@ -66,10 +65,8 @@ class TestAddresses:
         assert read("OUTPUT_STORE", text) is None
 
     def test_a_missing_package_is_named(self, monkeypatch):
-        """In the line that refuses the setting, with what to install; a folder needs none."""
+        """In the line that refuses the setting, with what to install."""
         monkeypatch.setattr("webcrawl.record.objectstore.place.find_spec", lambda _: None)
-        check_packages("file:///mnt/archive")
-
         with pytest.raises(SettingError, match=r"fsspec is not installed: pip install 'fsspec>=2025.3' 's3fs>=2025.3'"):
             read("OUTPUT_STORE", "s3://bucket")
 
@@ -79,81 +76,69 @@ class TestAddresses:
 
 
 class TestFolder:
-    def test_it_is_written_under_another_name(self, tmp_path):
-        """Nobody who reads the folder finds half a file under its name."""
-        place, seen = open_place(f"file://{tmp_path}"), []
+    @pytest.fixture(name="place")
+    def _place(self, tmp_path):
+        return open_place(f"file://{tmp_path}")
 
-        def pieces():
-            for piece in (b"one", b"two"):
-                seen.append([path.name for path in tmp_path.rglob("a.*")])
-                yield piece
+    def test_a_file_there_and_back(self, place, tmp_path):
+        """A folder is a store as others are: sent, read back, removed."""
+        place.look()
+        place.put(NAME, 6, iter([b"one", b"two"]), new=True)
 
-        place.put(NAME, 6, pieces(), new=True)
-        assert seen[1] == ["a.warc.gz.part"]
         assert (tmp_path / NAME).read_bytes() == b"onetwo"
         assert (place.size(NAME), [*place.read(NAME)], place.says(NAME)) == (6, [b"onetwo"], "")
+        place.remove(NAME)
+        assert place.size(NAME) is None
 
-    @pytest.mark.parametrize("at", range(1, 8))
-    def test_whatever_fails_leaves_no_half_file(self, tmp_path, at):
-        """A full disk, at any operation: nothing lies under the name, or all of it, and the next try succeeds."""
-        place = Folder(str(tmp_path), BreakingDisk(at, errno.ENOSPC))
-        with suppress(OSError):  # at the last of these operations there is none
-            place.put(NAME, 6, iter([b"record"]), new=True)
-        assert place.size(NAME) in (None, 6)
-        Folder(str(tmp_path)).put(NAME, 6, iter([b"record"]), new=place.size(NAME) is None)
+    def test_whatever_fails_leaves_no_half_file(self, place, tmp_path):
+        """An upload that is given up leaves nothing under the file's name, and the next one succeeds."""
+
+        def pieces():
+            yield b"rec"
+            raise OSError("no more")
+
+        with pytest.raises(OSError, match="no more"):
+            place.put(NAME, 6, pieces(), new=True)
+        assert place.size(NAME) is None
+        place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["a.warc.gz"]
 
-    def test_a_file_that_came_meanwhile_is_not_replaced(self, tmp_path):
-        """Another crawl with the same address has written it since its absence was looked at."""
+    def test_a_file_is_on_the_disk_before_it_counts(self, place, monkeypatch):
+        """The file in JOBDIR may be removed after it: a power cut must not take both."""
+        synced = []
+        monkeypatch.setattr(Disk, "sync", lambda _, fd: synced.append(os.fstat(fd).st_size))
+        place.put(NAME, 6, iter([b"record"]), new=True)
 
-        def pieces():
-            yield b"rec"
-            (tmp_path / NAME).write_bytes(b"another's")
+        assert synced == [6]
+
+    def test_a_file_that_is_there_is_not_replaced(self, place, tmp_path):
+        """Another crawl with the same address has written it since its absence was looked at."""
+        (tmp_path / "warc").mkdir()
+        (tmp_path / NAME).write_bytes(b"another's")
 
         with pytest.raises(FileExistsError):
-            Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
-
-        assert [path.name for path in tmp_path.rglob("*.gz*")] == ["a.warc.gz"]
+            place.put(NAME, 6, iter([b"record"]), new=True)
         assert (tmp_path / NAME).read_bytes() == b"another's"
-
-    def test_two_do_not_write_one_file_at_a_time(self, tmp_path):
-        """Who comes second fails, and tries later; what the first one writes gets its name whole."""
-        second = Folder(str(tmp_path))
-
-        def pieces():
-            yield b"rec"
-            with pytest.raises(BlockingIOError):
-                second.put(NAME, 7, iter([b"another"]), new=True)
-            yield b"ord"
-
-        Folder(str(tmp_path)).put(NAME, 6, pieces(), new=True)
-
-        assert (tmp_path / NAME).read_bytes() == b"record"
 
     def test_the_folder_is_not_created(self, tmp_path):
         """A disk that is not mounted is away; it must not be taken for an empty one."""
-        place = Folder(str(tmp_path / "mnt"))
-        for call in (
-            place.look,
-            lambda: place.size(NAME),
-            lambda: place.put(NAME, 0, iter(()), new=True),
-            lambda: place.remove("a"),
-        ):
+        place = open_place(f"file://{tmp_path}/mnt")
+        for call in (place.look, lambda: place.size(NAME), lambda: place.put(NAME, 0, iter(()), new=True)):
             with pytest.raises(FileNotFoundError, match="it is not created"):
                 call()
         assert not (tmp_path / "mnt").exists()
 
     def test_the_folder_of_a_drone_is_created(self, tmp_path):
         """In that of the hive, which must exist."""
-        place = Folder(str(tmp_path / "drone-3"))
+        place = open_place(f"file://{tmp_path}/drone-3")
         place.look()
         assert place.size(NAME) is None
         place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
         with pytest.raises(FileNotFoundError, match="it is not created"):
-            Folder(str(tmp_path / "mnt" / "drone-3")).look()
+            open_place(f"file://{tmp_path}/mnt/drone-3").look()
 
 
 class TestRemote:

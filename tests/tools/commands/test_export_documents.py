@@ -79,7 +79,7 @@ class TestLeftOut:
             db.close()
 
         assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[2:]))
-        why = "in the store (scrapy export store -l says where)" if stored else "no longer here"
+        why = "in the store (s3://bucket)" if stored else "no longer here"
         assert capsys.readouterr().err == f"{tmp_path / 'job'}: 1 file of documents {why}: left out\n"
 
     def test_who_wants_to_be_forgotten(self, tmp_path):

@@ -1,15 +1,12 @@
 """Stores for finished files: what the crawl needs of one, and how an address becomes one.
 
-`Folder` is on this machine or a disk that is mounted on it (`file:///mnt/archive`) and needs no package; `Remote` is in
-any store that fsspec reaches: `s3://bucket/crawl`, `gs://…`.
+fsspec reaches them all: `s3://bucket/crawl`, `gs://…`, and a disk that is mounted here, `file:///mnt/archive`.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
-import os
 import re
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -18,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from webcrawl.base.loading import install, missing
-from webcrawl.store.disk import Disk, regular, remove_unnamed
+from webcrawl.store.disk import Disk
 from webcrawl.store.jobdir.crawls import number_of
 
 PIECE = 16 << 20  # bytes in memory at a time, and of each part of an upload to S3
@@ -89,8 +86,6 @@ def read_address(text: str) -> str:
 def check_packages(address: str) -> None:
     """BadAddress, with what to install, if the packages that this address needs are missing."""
     scheme = address.partition(":")[0]
-    if scheme == FILE:
-        return
     if find_spec("fsspec") is None:
         raise BadAddress(missing("fsspec"), address)
     from fsspec import get_filesystem_class  # noqa: PLC0415 - optional
@@ -116,101 +111,20 @@ def _masked(text: str) -> str:
     return re.sub(r"[?#].*", "?***", plain, count=1, flags=re.DOTALL)
 
 
-PART = ".part"  # after the name, while it is written
-
-
-class Folder:
-    """Files get their names when they are whole and synced. The folder itself must exist; of a drone's, the one above.
-
-    If it were created, a disk that is not mounted would go unnoticed, and its files would fill the one below.
-    """
-
-    def __init__(self, root: str, disk: Disk | None = None) -> None:
-        self._root, self._disk = Path(root), disk or Disk()
-        self._mount = self._root if number_of(self._root) is None else self._root.parent
-
-    def size(self, name: str) -> int | None:
-        self.look()
-        try:
-            return (self._root / name).stat().st_size
-        except FileNotFoundError:
-            return None
-
-    def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
-        del size
-        path = self._root / name
-        part = path.with_name(path.name + PART)
-        self._make(path.parent)
-        fd = self._locked(part)
-        try:
-            self._disk.truncate(fd, 0)
-            for piece in pieces:
-                self._disk.write(fd, piece)
-            self._disk.sync(fd)
-            if new:
-                _look_for_others(path)
-            self._disk.rename(part, path)
-        except BaseException:
-            remove_unnamed(self._disk, part)
-            raise
-        finally:
-            os.close(fd)
-
-    def _locked(self, part: Path) -> int:
-        """The file to write to, which a killed process may have left. OSError if another crawl writes it now."""
-        fd = self._disk.append(part)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = os.path.samestat(os.fstat(fd), part.stat())
-        except BaseException:
-            os.close(fd)
-            raise
-        if not ours:
-            os.close(fd)
-            raise BlockingIOError(f"{part}: another process has just finished it")
-        return fd
-
-    def says(self, name: str) -> str:
-        del name
-        return ""
-
-    def read(self, name: str) -> Generator[bytes]:
-        with regular(self._root / name) as file:
-            while piece := file.read(PIECE):
-                yield piece
-
-    def remove(self, name: str) -> None:
-        self.look()
-        self._disk.unlink(self._root / name)
-
-    def look(self) -> None:
-        if not self._mount.is_dir():
-            raise FileNotFoundError(f"{self._mount}: no such folder; it is not created")
-
-    def _make(self, folder: Path) -> None:
-        """Makes the folders below, and syncs what has a new entry."""
-        self.look()
-        missing = [one for one in (folder, *folder.parents) if self._mount in one.parents and not one.exists()]
-        for one in reversed(missing):
-            one.mkdir(exist_ok=True)
-            self._disk.sync_folder(one.parent)
-
-
-def _look_for_others(path: Path) -> None:
-    if path.exists():
-        raise FileExistsError(f"{path} was written by somebody else meanwhile")
-
-
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-EXCLUSIVE = frozenset(("s3", "s3a"))  # that refuse to replace a file if they are asked to: If-None-Match
+EXCLUSIVE = frozenset(("s3", "s3a", FILE))  # that refuse to replace a file if they are asked to: If-None-Match
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log should have.
 TALKATIVE = ("aiobotocore", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs", "azure", "urllib3", "paramiko")
 
 
-class Remote:
-    """Credentials, and the address of a server that is not the provider's own, come from the environment."""
+class FsspecPlace:
+    """Credentials, and the address of a server that is not the provider's own, come from the environment.
+
+    A folder on this machine must exist; of a drone's, the one above. If it were created, a disk that is not mounted
+    would go unnoticed, and its files would fill the one below.
+    """
 
     def __init__(self, address: str) -> None:
         for name in TALKATIVE:
@@ -220,30 +134,39 @@ class Remote:
         self._fs, self._root = url_to_fs(address, skip_instance_cache=True, use_listings_cache=False)
         self._address = address
         self._is_exclusive = not EXCLUSIVE.isdisjoint(self._protocols)
+        self._is_local = FILE in self._protocols
 
     def look(self) -> None:
         """A bucket that is missing looks like a file that is, so the bucket itself is asked for."""
+        self._check_mount()
         self.size("warc")  # says what is wrong; `exists` takes everything for a no
         root = self._root if FLAT.isdisjoint(self._protocols) else self._root.strip("/").partition("/")[0]
         if not self._fs.exists(root) and root != self._root:
             raise FileNotFoundError(f"{root}: no such bucket; it is not created")
 
     def size(self, name: str) -> int | None:
+        self._check_mount()
         try:
             return int(self._info(name)["size"])
         except FileNotFoundError:
             return None
 
     def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
-        path, mode = self._path(name), "xb" if new and self._is_exclusive else "wb"
+        path = self._path(name)
+        mode = "xb" if new and self._is_exclusive else "wb"
+        self._check_mount()
         if FLAT.isdisjoint(self._protocols):
             self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
         file = self._fs.open(path, mode, block_size=max(PIECE, -(-size // MOST_PARTS)))
         try:
             for piece in pieces:
                 file.write(piece)
+            if self._is_local:
+                _sync(file, Path(path))
         except BaseException:
             _discard(file)
+            if self._is_local:  # a local file has its name from the beginning
+                self.remove(name)
             raise
         try:
             file.close()
@@ -267,6 +190,15 @@ class Remote:
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
+    def _check_mount(self) -> None:
+        """Raise FileNotFoundError if the folder on this machine is missing."""
+        if not self._is_local:
+            return
+        root = Path(self._root)
+        mount = root if number_of(root) is None else root.parent
+        if not mount.is_dir():
+            raise FileNotFoundError(f"{mount}: no such folder; it is not created")
+
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"
 
@@ -281,6 +213,15 @@ class Remote:
         return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
+def _sync(file: Any, path: Path) -> None:
+    """Bring a local file to the disk: the one in JOBDIR may be removed once this one was verified."""
+    disk = Disk()
+    file.flush()
+    disk.sync(file.fileno())
+    disk.sync_folder(path.parent)
+    disk.sync_folder(path.parent.parent)
+
+
 def _discard(file: Any) -> None:
     """Gives up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
     with suppress(Exception):
@@ -291,6 +232,4 @@ def _discard(file: Any) -> None:
 
 def open_place(address: str) -> Place:
     """The store at an address that was checked. Whether it answers is not asked."""
-    if address.startswith(f"{FILE}://"):
-        return Folder(address.removeprefix(f"{FILE}://"))
-    return Remote(address)
+    return FsspecPlace(address)

@@ -32,8 +32,8 @@ PATIENCE = 30.0  # seconds without any progress after which the end of a crawl w
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
 POLL = 0.1  # seconds between two looks there at what has arrived: a store may be away for half a minute
-LEFT = "%s: %s still to be sent there, or verified: %s store %s does it, or the next start"
-REFUSED = "%s: %s refused, as said above: once that is mended, %s store %s does it, or the next start"
+LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, or the next start"
+REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
 
 
 class Storing:

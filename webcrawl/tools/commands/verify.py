@@ -103,8 +103,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         lines.append(f"text: {many('texts', 'page')}{_of_index(found)}")
     lines += [f"{name.removeprefix(ABSENT)}: finished, and no longer here" for name in found if name.startswith(ABSENT)]
     lines += [
-        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at: "
-        f"{program()} export store --verify does"
+        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at"
         for name in found
         if name.startswith(IN_STORE)
     ]

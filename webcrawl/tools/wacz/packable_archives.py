@@ -15,7 +15,6 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.files import opened
@@ -45,7 +44,7 @@ from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.warc_records import Record, records, values
 
 FOLDER = "warc"
-IN_STORE = f": they lie in the store ({program()} export store -l says where); copy them back first"
+IN_STORE = ": they lie in the store; copy them back first"
 NOT_HERE = ": those that there were are no longer here"
 NONE_YET = ": the crawl has not finished its first"
 
@@ -86,7 +85,7 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
         in_store = any(f"{FOLDER}/{name}" in stored for name in gone)
         why = IN_STORE if in_store else NOT_HERE if gone else NONE_YET if begun else ""
         raise NothingToPack(f"{folder}: no finished archive file{why}")
-    left_out = [f"{FOLDER}/{name}: {_why_gone(stored.get(f'{FOLDER}/{name}'))}: left out" for name in gone]
+    left_out = [f"{FOLDER}/{name}: {_why_gone(stored, f'{FOLDER}/{name}')}: left out" for name in gone]
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
 
@@ -95,8 +94,8 @@ def _archives(jobdir: Path) -> Archives:
     return archives_of(jobdir, running=is_held(jobdir / "state"))
 
 
-def _why_gone(address: str | None) -> str:
-    return "finished, and no longer here" if address is None else f"lies in the store: {address}"
+def _why_gone(stored: Mapping[str, str], name: str) -> str:
+    return f"lies in the store: {stored[name]}/{name}" if name in stored else "finished, and no longer here"
 
 
 def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
