@@ -11,9 +11,8 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.record.tables.one_table import Changes, Documents
 from webcrawl.record.tables.parquet import read_stream
-from webcrawl.record.tables.table_files import Tables
+from webcrawl.record.tables.table_files import Changes, Documents, Tables
 from webcrawl.record.warc.capture import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
@@ -84,7 +83,7 @@ class Job:
         """A checkpoint; `until` names tables whose conversions it is to find done."""
         prepared(self.db)
         if until:
-            conversions = (self.tables or self.changes or self.documents)._streams.conversions
+            conversions = (self.tables or self.changes or self.documents).conversions
             end = time.monotonic() + 30
             while any(file.name.partition("-")[0] in until and not file.job.done() for file in conversions._files):
                 assert time.monotonic() < end

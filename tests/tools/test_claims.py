@@ -3586,7 +3586,6 @@ CLAIMS = {
     "frontier/seen/disk.py": (str, []),
     "record/since/earlier.py": (str, []),
     "record/since/index.py": (str, []),
-    "record/tables/one_table.py": (str, []),
     "tools/supervisor/servers.py": (
         reached,
         [("REDIS_URL = redis://s: no answer within {} s", TimeoutError, Away("refused"))],
@@ -3604,7 +3603,7 @@ CLAIMS = {
         ],
     ),
     "adapter/extensions/trim.py": (trimmed, [("{} MiB given back", (3 << 20, 1 << 20), (1 << 20, 3 << 20))]),
-    "record/tables/growing_tables.py": (str, []),
+    "record/tables/table_writer.py": (str, []),
     "record/fulltext/text_index.py": (str, []),
     "adapter/extensions/websub.py": (
         hubs,

@@ -10,7 +10,7 @@ from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.record.tables.one_table import BATCH
+from webcrawl.record.tables.table_writer import BATCH
 
 URL = "https://www.example.co.uk:8443/{}"
 UNCHANGED = Judged(Change.UNCHANGED, By.DIGEST, NOW - 60.0, 5, 5)

@@ -12,9 +12,9 @@ import zstandard
 from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW
-from webcrawl.record.tables import one_table
+from webcrawl.record.tables import table_writer
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.one_table import BATCH
+from webcrawl.record.tables.table_writer import BATCH
 from webcrawl.tools.documents_export import write
 
 URL = "https://www.example.co.uk/{}"
@@ -102,11 +102,11 @@ class TestFiles:
 
     def test_long_texts_are_written_early(self, tmp_path, monkeypatch):
         """What waits in memory is bounded, in rows and in characters."""
-        monkeypatch.setattr(one_table, "SIZE", 1000)
+        monkeypatch.setattr(table_writer, "SIZE", 1000)
         job, waiting = visited(tmp_path, 0, 0), []
         for number in range(4):
             job.page(URL.format(number), body=b"<p>" + b"word " * 80)
-            waiting.append(len(job.documents._rows))
+            waiting.append(len(job.documents._rows.get("documents", ())))
 
         assert waiting == [1, 2, 0, 1]
         job.stop()

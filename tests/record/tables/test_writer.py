@@ -210,7 +210,7 @@ class TestFullDisk:
         def none_left(source):
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(source))
 
-        monkeypatch.setattr("webcrawl.record.tables.growing_tables.read_schema", none_left)
+        monkeypatch.setattr("webcrawl.record.tables.table_writer.read_schema", none_left)
         crawled(tmp_path, 0, 3).stop()
         monkeypatch.undo()
 
@@ -249,7 +249,7 @@ class TestFullDisk:
         prepared(job.db)
         job.close()
 
-        assert not job.tables._streams.conversions._worker._alive.locked()
+        assert not job.tables.conversions._worker._alive.locked()
 
     def test_room_again(self, tmp_path):
         """A later checkpoint tries again."""

@@ -1,20 +1,25 @@
-"""The columns of the tables: names, types, and what is in each; docs/outputs.md describes them to users.
+"""The columns of the tables, and the rows of pages, changes and documents; docs/outputs.md describes them to users.
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type, except that offsets and
 lengths have 64 bits: an archive file may be larger than 2 GiB. A new column of `pages` is a line of PAGES
-and one of `page_row`.
+and one of `page_row`; `changes` and `documents` have such a pair each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
 
 import pyarrow as pa
 
+from webcrawl.base.model import Exchange
+from webcrawl.base.page_values import Judged
 from webcrawl.base.surt import surt
+from webcrawl.base.url_text import host_of
 from webcrawl.content.documents.quality import COLUMNS as QUALITY
-from webcrawl.record.tables.ended import Ended
+from webcrawl.content.page import Page
+from webcrawl.record.tables.ended import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
 from webcrawl.urls.canonical import MAX_LENGTH
 
 TIME = pa.timestamp("ms", tz="UTC")
@@ -161,17 +166,21 @@ SCHEMAS = {
 }
 
 
-def placed_columns(table: str, rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+Row = tuple[Any, ...]  # in the order of the columns; where the place of a record belongs, it is there twice
+
+
+def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
     """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
     at = SCHEMAS[table].get_field_index(PLACE)
-    columns[at] = [place and place.offset for place in columns[at]]
-    columns[at + 1] = [place and place.length for place in columns[at + 1]]
+    if at >= 0:
+        columns[at] = [place and place.offset for place in columns[at]]
+        columns[at + 1] = [place and place.length for place in columns[at + 1]]
     return columns
 
 
-def page_row(end: Ended) -> tuple[Any, ...]:
-    """A row of `pages` for `placed_columns`, in the order of the columns.
+def page_row(end: Ended) -> Row:
+    """A row of `pages`.
 
     It is one expression, because a function for each takes 3 us more.
     """
@@ -222,4 +231,71 @@ def page_row(end: Ended) -> tuple[Any, ...]:
         *end.preferences,
         (exchange and exchange.recognised) or None,
         exchange and exchange.scored and exchange.scored.score,
+    )
+
+
+def change_row(url: str, status: int, exchange: Exchange, judged: Judged) -> Row:
+    """A row of `changes`."""
+    host = host_of(url)
+    parts = host_parts(host)
+    return (
+        url,
+        host,
+        parts.tld,
+        parts.registered,
+        round(exchange.started * 1000),
+        round(judged.before * 1000) if judged.before else None,
+        exchange.started - judged.before if judged.before else None,
+        judged.change.value,
+        judged.by and judged.by.value,
+        int(status),
+        _text(exchange.header(b"etag")),
+        _text(exchange.header(b"last-modified")),
+        exchange.digest[5:] if exchange.size else None,  # without "sha1:"
+        judged.digest or None,
+        judged.digest_before or None,
+        judged.distance,
+        judged.announced,
+    )
+
+
+def _text(value: bytes | None) -> str | None:
+    return value.decode("latin-1")[:LONGEST] or None if value else None
+
+
+def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None) -> Row:
+    """A row of `documents`."""
+    host, place, started = host_of(page.url), exchange.archived, round(exchange.started * 1000)
+    parts = host_parts(host)
+    return (
+        str(uuid5(NAMESPACE_URL, f"{page.url} {started}")),
+        page.url,
+        about.get("text"),
+        (page.title or about.get("title") or "")[:LONGEST] or None,
+        (about.get("author") or "")[:LONGEST] or None,
+        about.get("date"),
+        (about.get("license") or "")[:LONGEST] or None,
+        declared_language(page, page.found),
+        about.get("language_detected"),
+        about.get("language_distance"),
+        started,
+        page.status,
+        host,
+        parts.tld,
+        parts.registered,
+        named_canonical(page.found),
+        page.content_type[:LONGEST] or None,
+        exchange.digest[5:] if exchange.size else None,  # without "sha1:"
+        page.truncated or ("length" if about.get("cut") else None),
+        place and place.file,
+        place,  # its offset
+        place,  # its length
+        *in_words(page.preferences),
+        page.recognised or None,
+        page.change.value,
+        about.get("flaw"),
+        about.get("neardup"),
+        cluster,
+        exchange.scored and exchange.scored.score,
+        *map(about.get, QUALITY),
     )

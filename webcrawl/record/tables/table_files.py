@@ -1,10 +1,11 @@
-"""The tables of a crawl: JOBDIR/tables/{pages,links,hosts}-*.parquet (docs/outputs.md)."""
+"""The tables of a crawl, JOBDIR/tables: of all URLs, links and hosts; of changes; of documents (docs/outputs.md)."""
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, compress
@@ -17,19 +18,22 @@ import pyarrow as pa
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.content.html.found_links import FoundLink, LinkColumns
 from webcrawl.content.html.link_kinds import REDIRECT
+from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
-from webcrawl.record.tables.columns import SCHEMAS, page_row, placed_columns
+from webcrawl.record.tables.columns import SCHEMAS, change_row, document_row, page_row
 from webcrawl.record.tables.ended import ROBOTS, Ended, host_parts
-from webcrawl.record.tables.growing_tables import FULL, Streams
-from webcrawl.record.tables.parquet import Repeated, write_parquet
+from webcrawl.record.tables.parquet import Repeated, rows, write_parquet
+from webcrawl.record.tables.table_writer import FULL, TableWriter
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import COLUMNS, health_of, read
-from webcrawl.store.jobdir.table_progress import STATE
+from webcrawl.store.jobdir.table_progress import CHANGES, DOCUMENTS, FOLDER, STATE
 from webcrawl.store.output import PARQUET, Mark
 from webcrawl.store.outputs import Outputs
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
+
+logger = logging.getLogger(__name__)
 
 HOSTS_AT_ONCE = 4096
 # What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
@@ -63,8 +67,8 @@ def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
             found = db.execute(HOSTS)
-            while rows := found.fetchmany(HOSTS_AT_ONCE):
-                columns = zip(*[_row(database, most_failures, *row) for row in rows], strict=True)
+            while hosts := found.fetchmany(HOSTS_AT_ONCE):
+                columns = zip(*[_row(database, most_failures, *host) for host in hosts], strict=True)
                 arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMAS["hosts"], strict=True)]
                 yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS["hosts"])
     except sqlite3.Error as error:
@@ -202,11 +206,8 @@ def _are_followed(links: Sequence[FoundLink], followed: Sequence[FoundLink]) -> 
     return [link in chosen for link in links]
 
 
-PAGES_AT_ONCE = 256  # rows of `pages`; building one takes 3 ms
-
-
-class Tables:
-    """Rows of every URL that ends, in streams that the checkpoint cuts; full ones become Parquet files."""
+class Tables(TableWriter):
+    """Rows of every URL that ends."""
 
     def __init__(
         self,
@@ -222,22 +223,13 @@ class Tables:
         full: int = FULL,
     ) -> None:
         """`host_failures`: HOST_MAX_FAILURES, which may change."""
-        self._db, self._clock, self._host_failures = db, clock, host_failures
+        super().__init__(db, outputs, root, STATE, full=full)
+        self._clock, self._host_failures = clock, host_failures
         self._links = LinkRows(
-            lambda urls, columns: self._streams.write("links", (urls, *columns)), follows_redirect, max_length, left_out
+            lambda urls, columns: self.write("links", (urls, *columns)), follows_redirect, max_length, left_out
         )
-        self._pages: list[tuple[Any, ...]] = []
         self._page: Page | None = None  # whose end is heard next
         self._last: Ended | None = None  # its row is not made yet
-        self._ending = False
-        self._streams = Streams(db, outputs, root, STATE, full)
-        db.join(self, first=True)  # before the outputs, to which it writes
-
-    def end(self) -> None:
-        """The next checkpoint finishes all files, and has the table of hosts as of the one before."""
-        self._ending = True
-
-    # -- rows
 
     def visit(self, page: Page) -> None:
         """The page of the exchange whose end is heard next."""
@@ -256,40 +248,60 @@ class Tables:
         if end is None:
             return
         end.links = self._links.add(end)
-        self._pages.append(page_row(end))
-        if len(self._pages) >= PAGES_AT_ONCE:
-            self._flush_pages()
+        self.add("pages", page_row(end))
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         self._settle()
         self._links.flush()
-        self._flush_pages()
+        super().flush()
 
-    def _flush_pages(self) -> None:
-        if self._pages:
-            rows, self._pages = self._pages, []
-            self._streams.count(len(rows))
-            self._streams.write("pages", placed_columns("pages", rows))
-
-    # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        """Writes rows, and has full streams converted; the last time all, and waits for them."""
-        self._flush()
-        ending, self._ending = self._ending, False  # once: rows that come later are left to the next run
-        if ending:
-            self._streams.finish()
-            self._add_hosts()
-        yield from self._streams.prepare(ending=ending)
-
-    def _add_hosts(self) -> None:
-        """The new file takes the place of the last run's."""
-        progress = self._streams.progress
-        name, before = progress.next_name("hosts"), progress.hosts
+    def finish(self) -> None:
+        """Have all files finished, and a new table of hosts, as of the last checkpoint, take the last run's place."""
+        super().finish()
+        name, before = self.progress.next_name("hosts"), self.progress.hosts
         make = partial(write_hosts, self._db.disk, self._db.path, self._host_failures())
-        self._streams.conversions.add(name, make, before and f"{before}{PARQUET}")
+        self.conversions.add(name, make, before and f"{before}{PARQUET}")
 
-    def save(self) -> None:
-        """Notes what is in the files."""
-        self._flush()
-        self._streams.save()
+
+class Changes(TableWriter):
+    """Rows of all fetches that were judged."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, full: int = FULL) -> None:
+        super().__init__(db, outputs, root, CHANGES, full=full)
+
+    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """The end of a URL."""
+        if exchange is not None and exchange.revisit is not None:
+            self.add("changes", change_row(link.url, outcome.status, exchange, exchange.revisit))
+
+
+class Documents(TableWriter):
+    """Rows of documents."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL) -> None:
+        """`near`: in how many bits the fingerprints of near-duplicates may differ."""
+        super().__init__(db, outputs, root, DOCUMENTS, full=full)
+        self._clusters = Clusters(near)
+        for name in _begun(root):
+            self._clusters.of(name)
+
+    def put(self, page: Page, exchange: Exchange, about: Mapping[str, Any]) -> None:
+        """Appends the row of a page. `about`: what its extractor says; nothing of a page that is no document now."""
+        fingerprint = about.get("neardup")
+        cluster = None if fingerprint is None else self._clusters.of(fingerprint)
+        self.add("documents", document_row(page, exchange, about, cluster), len(about.get("text") or ""))
+
+
+def _begun(root: Path) -> list[int]:
+    """The names of the clusters that began last, in earlier runs; those of files that are not here are forgotten."""
+    found: list[int] = []
+    for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
+        try:
+            pairs = list(rows(path, "neardup", "cluster", length=path.stat().st_size))
+        except (pa.ArrowException, OSError) as error:  # `scrapy verify` says more
+            logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
+            continue
+        found[:0] = [name for name, cluster in pairs if name is not None and name == cluster]
+        if len(found) >= LIMIT:
+            break
+    return found

@@ -1,4 +1,8 @@
-"""The tables of one output while the crawl runs: streams, which a thread makes Parquet files when they are full."""
+"""The tables of one output while the crawl runs: streams, which a thread makes Parquet files when they are full.
+
+The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the other
+is removed at the latest by the next start.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ import pyarrow as pa
 
 from webcrawl.base.errors import words_of
 from webcrawl.net.shortage import is_ours
-from webcrawl.record.tables.columns import SCHEMAS
+from webcrawl.record.tables.columns import SCHEMAS, Row, columns_of
 from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
@@ -129,22 +133,23 @@ def _damaged(source: Path, error: Exception) -> Exception:
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
+BATCH, SIZE = 256, 8 << 20  # rows written at once, which takes 3 ms, and characters of the long texts in them
 
 
-class Streams:
-    """Takes rows; its owner, a part of the checkpoint, calls the rest.
+class TableWriter:
+    """Takes the rows of an output, and is a part of each checkpoint. A subclass may hold rows back, and add files."""
 
-    The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the
-    other is removed at the latest by the next start.
-    """
-
-    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, note: str, full: int = FULL) -> None:
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, note: str, *, full: int = FULL) -> None:
         """`note` is the name under which the table meta has what a checkpoint notes."""
         self._db, self._outputs, self._root, self._note, self._full = db, outputs, root, note, full
+        self._rows: dict[str, list[Row]] = {}  # not written yet, by table
+        self._size = 0
+        self._ending = False
         self._growing: dict[str, tuple[StreamWriter, Stream]] = {}
         self.conversions = Conversions(db, outputs, root)
         self.progress = self._resume()
         self._part = self.progress.begin(outputs.length(LOG))
+        db.join(self, first=True)  # before the outputs, to which it writes
 
     def _resume(self) -> Progress:
         """A stream that the last run left is finished as it is: this version may have other columns."""
@@ -163,8 +168,25 @@ class Streams:
         self._outputs.sweep(f"{FOLDER}/*{OPEN}")
         return progress
 
+    # -- rows
+
+    def add(self, table: str, row: Row, size: int = 0) -> None:
+        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of a long text in it."""
+        rows = self._rows.setdefault(table, [])
+        rows.append(row)
+        self._size += size
+        if len(rows) >= BATCH or self._size >= SIZE:
+            self._write_rows()
+
+    def _write_rows(self) -> None:
+        added, self._rows = self._rows, {}
+        self._size = 0
+        for table, rows in added.items():
+            self._part.rows += len(rows)
+            self.write(table, columns_of(table, rows))
+
     def write(self, table: str, columns: Iterable[Sequence[Any] | Repeated]) -> None:
-        """Appends rows, given as one sequence of values per column."""
+        """Append rows that are no lines of crawl.log, given as one sequence of values per column."""
         if table not in self._growing:
             name = self.progress.next_name(table)
             self._growing[table] = StreamWriter(self._outputs.open(f"{name}{STREAM}"), SCHEMAS[table]), Stream(name, 0)
@@ -173,12 +195,18 @@ class Streams:
         if writer.output.tell() >= self._full:
             self._finish(table)
 
-    def count(self, rows: int) -> None:
-        """So many rows more are of lines of crawl.log."""
-        self._part.rows += rows
+    def flush(self) -> None:
+        """Write all rows to their streams."""
+        self._write_rows()
+
+    # -- files
+
+    def end(self) -> None:
+        """Have the next checkpoint finish all files."""
+        self._ending = True
 
     def finish(self) -> None:
-        """Every stream is to become a Parquet file."""
+        """Have every stream become a Parquet file."""
         for table in list(self._growing):
             self._finish(table)
 
@@ -188,14 +216,21 @@ class Streams:
         writer.output.close()
         self.conversions.convert(stream)
 
-    def prepare(self, *, ending: bool) -> Iterator[None]:
-        """Has what is finished converted, and at the end waits for it."""
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        """Write rows, and have full streams converted; the last time all, and wait for them."""
+        self.flush()
+        ending, self._ending = self._ending, False  # once: rows that come later are left to the next run
+        if ending:
+            self.finish()
         self.conversions.start()
         if ending:
             yield from self.conversions.wait()
 
     def save(self) -> None:
-        """Notes what is in the files."""
+        """Note what is in the files."""
+        self.flush()
         self._part.end = self._outputs.length(LOG)
         for name in self.conversions.note():
             if name.startswith(f"{FOLDER}/hosts-"):
