@@ -13,15 +13,15 @@ from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.control.exclusions import excluded, saved_optouts
 from webcrawl.crawl.control.in_force import META
 from webcrawl.record.warc.packed_files import package_of
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
-from webcrawl.tools.wacz.warc_records import Record, records
+from webcrawl.tools.wacz.warc_records import records
 from webcrawl.urls.exclusion_rules import ExclusionRules, rules_of
 from webcrawl.urls.optout import OptOut, RulesError
 
@@ -110,11 +110,10 @@ class Offsets:
         at = 0
         with regular(archive) as file:
             try:
-                for record in records(file, 0, archive.stat().st_size):
-                    at = record.at + record.length
-                    url = _url(record)
-                    if self._names(url):
-                        yield Place(archive, record.at, record.length, url, record.kind)
+                for record in records(archive, file):
+                    at = record.after.offset
+                    if self._names(record.url):
+                        yield Place(archive, record.place.offset, record.length, record.url, record.kind)
             except Torn as torn:
                 raise DamagedFile(archive, at, str(torn)) from torn
 
@@ -124,7 +123,3 @@ class Offsets:
         except IndexError:  # a record about the archive itself
             return False
         return self._rules.excludes(url)
-
-
-def _url(record: Record) -> str:
-    return record.fields.get("WARC-Target-URI", "").strip("<>")

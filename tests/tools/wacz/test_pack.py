@@ -268,7 +268,6 @@ class TestWithoutAnIndex:
         "fields",
         [
             {"WARC_Payload_Digest": 'x", "offset": "0'},
-            {"WARC_Payload_Digest": "x\ntest,bank)/ 20260102030405 {}"},
             {"WARC_Date": "2026\n-01-02T03:04:05Z"},
         ],
     )
@@ -278,6 +277,14 @@ class TestWithoutAnIndex:
 
         with pytest.raises(CannotPack, match=r"z\.warc\.gz: damaged \(byte 0: a record whose fields fit in no index"):
             packed(job)
+
+    def test_a_line_end_within_a_field(self, job):
+        """The field ends there: what follows is no line of the index."""
+        forged = {"WARC_Payload_Digest": "x\ntest,bank)/ 20260102030405 {}"}
+        (job / "warc/z.warc.gz").write_bytes(gzipped([response(SEED, **forged)]))
+
+        made, *_ = packed(job)
+        assert b"bank" not in gzip.decompress(made.read("indexes/index.cdx.gz"))
 
     def test_a_file_that_is_no_archive(self, job, tmp_path):
         """Whatever a link leads to, and though its index has no line: only archives are packed."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from webcrawl.record.warc.packed_files import opened
-from webcrawl.record.warc.unpacking import PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
+from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
@@ -50,10 +50,16 @@ class Record:
     block: bytes  # its first bytes, as many as the reader keeps
     size: int  # of the whole block
     place: Place
+    after: Place  # the place of the record that follows
 
     @property
     def id(self) -> str:
         return self.fields.get("warc-record-id", "")
+
+    @property
+    def length(self) -> int:
+        """The bytes of the file that it takes, if it is a member by itself."""
+        return self.after.offset - self.place.offset
 
     @property
     def url(self) -> str:
@@ -79,17 +85,20 @@ class Records:
         on_lost: Callable[[Lost], None],
         place: Place | None = None,
         size: int | None = None,
+        file: BinaryIO | None = None,
     ) -> None:
+        """`file`: the file at this path if it is open already; it is closed with the records."""
         self._most, self._on_lost = most, on_lost
         self.ended = False
         self.is_open = path.name.endswith(OPEN) and size is None
-        self._file = opened(path)
+        self._file = opened(path) if file is None else file
         try:
             whole = self._file.seek(0, 2)
             self.size = whole if size is None else min(size, whole)
             form = _form(self._file, path)
             self._unpacked = Unpacked(self._file, form, self.size)
             self._is_packed = form is not PLAIN
+            self._is_gzip = form is GZIPPED
             if place is None:
                 self._not_arc(path)
             self._any = place is not None
@@ -131,6 +140,16 @@ class Records:
             raise NotWarc(f"{self._path}: not a WARC file: no record in it")
         return None
 
+    def sound(self) -> Iterator[Record]:
+        """Yield the records of a file in which each is a gzip member by itself. Torn if one is not, or is damaged."""
+        while self.place.offset < self.size:
+            record = self._next()
+            if record is None:
+                return
+            if not self._is_gzip or record.place.skip or record.after.skip:
+                raise Torn("not a gzip member by itself")
+            yield record
+
     def close(self) -> None:
         self._file.close()
 
@@ -154,8 +173,8 @@ class Records:
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member checks its sum.
         if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
             raise Torn("longer than its Content-Length")
-        record = Record(fields.get("warc-type", "").lower(), fields, block, size, self.place)
-        self.place = unpacked.place
+        record = Record(fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place)
+        self.place = record.after
         return record
 
     def _head(self) -> bytes:
@@ -225,6 +244,19 @@ class Records:
                 pass
             at += 1
         self.place = Place(at, 0)
+
+
+def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:
+    """Yield the records from byte `at` to byte `end` of an open file, which stays open. Torn as of `Records.sound`."""
+    try:
+        records = Records(path, most, _ignore, Place(at, 0), end, file)
+    except NotWarc as error:
+        raise Torn(str(error)) from error
+    return records.sound()
+
+
+def _ignore(lost: Lost) -> None:
+    """Nothing is skipped where all must be sound."""
 
 
 def _form(file: BinaryIO, path: Path) -> Form:

@@ -88,6 +88,7 @@ class Form(NamedTuple):
 
 
 PLAIN = Form(Plain, b"")
+GZIPPED = Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), GZIP)
 
 
 def form_of(file: BinaryIO, name: str) -> Form | None:
@@ -95,20 +96,16 @@ def form_of(file: BinaryIO, name: str) -> Form | None:
     file.seek(0)
     start = file.read(8)
     if start.startswith(GZIP[:2]):
-        return _gzip()
+        return GZIPPED
     if start.startswith(FRAME) or SKIPPED.match(start):
         return _zstd(file, start)
     if start.startswith((b"WARC/", b"filedesc")):  # or ARC's
         return PLAIN
     if name.endswith(".gz"):
-        return _gzip()
+        return GZIPPED
     if name.endswith(".zst"):
         return Form(zstd.ZstdDecompressor, FRAME)
     return PLAIN if name.endswith(".warc") else None
-
-
-def _gzip() -> Form:
-    return Form(lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP), GZIP)
 
 
 def _zstd(file: BinaryIO, start: bytes) -> Form:

@@ -13,15 +13,19 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.payload_type import UNNAMED
+from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
 from webcrawl.store.jobdir.index_line import LONGEST as LONGEST_LINE
 from webcrawl.store.output import OPEN
-from webcrawl.tools.verify.gzip_members import Member, Torn, find
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
+HEADER = GZIP + bytes(5)  # as our writer makes it: no flags, no time
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
+END_OF_FIELDS = re.compile(rb"\r\n\r\n")
+BETWEEN = b"\r\n\r\n"  # behind each record
+PIECE = 1 << 18  # bytes
 FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\r\n]+)")
 MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "WARC-Block-Digest"}
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a line
@@ -40,15 +44,16 @@ def check_archive(
     at, info, first, sound = 0, "", True, True
     while at < length:
         try:
-            member = Member(file, at, length)
+            member = _member(file, at, length)
             fields = _record(member)
+            after = member.place.offset
             info = _place(fields, info, first=first)
             found["records"] += 1
             if fields.get("WARC-Truncated", WITHHELD) != WITHHELD and fields["WARC-Type"] != "revisit":
                 found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and fields["WARC-Type"] in INDEXED:
-                yield from index.compare(at, member.next - at, fields)
-            at = member.next
+                yield from index.compare(at, after - at, fields)
+            at = after
         except Torn as torn:
             sound = False
             yield DamagedFile(path, at, str(torn))
@@ -70,37 +75,56 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     return fields["WARC-Record-ID"] if first else info
 
 
+def _member(file: BinaryIO, at: int, end: int) -> Unpacked:
+    """The member at this byte. Torn if its header is not our writer's to the bit: no checksum covers it."""
+    file.seek(at)
+    if file.read(len(HEADER)) != HEADER:
+        raise Torn("not a gzip member")
+    member = Unpacked(file, GZIPPED, end)
+    member.seek(Place(at, 0))
+    return member
+
+
 def _next(file: BinaryIO, at: int, end: int) -> int:
     """The start of the next record. The gzip magic alone occurs by chance every 16 million bytes, so more is read."""
-    while (at := find(file, at, end)) < end:
+    members = Unpacked(file, GZIPPED, end)
+    while (at := members.find_member(at)) < end:
         try:
-            Member(file, at, end).until(b"\r\n", len("WARC/1.1\r\n"))
+            if _member(file, at, end).begins(VERSION, len("WARC/1.1\r\n")):
+                return at
         except Torn:
-            at += 1
-        else:
-            return at
+            pass
+        at += 1
     return end
 
 
-def _record(member: Member) -> dict[str, str]:
+def _record(member: Unpacked) -> dict[str, str]:
     """The fields of a record; Torn if anything in it is wrong."""
-    fields = _fields(member.until(b"\r\n\r\n", LONGEST))
+    fields = _fields(member.until(END_OF_FIELDS, LONGEST))
     kind, wanted = fields["WARC-Type"], fields.get("WARC-Payload-Digest", "")
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
         raise Torn("block digest mismatch")
     if wanted and kind in ("response", "resource") and payload != wanted:  # a revisit has no payload
         raise Torn("payload digest mismatch")
-    if member.until(b"\r\n\r\n", 4) != b"\r\n\r\n" or member.read(1):
+    if _rest(member) != BETWEEN:
         raise Torn("longer than its Content-Length")
     return fields
 
 
-def _digests(member: Member, length: int, *, with_head: bool) -> tuple[str, str]:
+def _rest(member: Unpacked) -> bytes:
+    """What is left of a member, as far as it has to be read to see that it is too much."""
+    rest = b""
+    while len(rest) <= len(BETWEEN) and (piece := member.read(PIECE)):
+        rest += piece
+    return rest
+
+
+def _digests(member: Unpacked, length: int, *, with_head: bool) -> tuple[str, str]:
     """The digests of the block, and of the part after the HTTP head."""
     block, payload, head, left = sha1(usedforsecurity=False), sha1(usedforsecurity=False), b"", length
     while left:
-        piece = member.read(left)
+        piece = member.read(min(left, PIECE))
         if not piece:
             raise Torn(f"{left} bytes shorter than its Content-Length")
         left -= len(piece)

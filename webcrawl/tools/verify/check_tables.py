@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
@@ -15,13 +14,14 @@ from typing import Any, BinaryIO, Self
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.capture import UNMODIFIED
+from webcrawl.record.warc.reader import sound_records
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, ROWS, STATE, Part, Progress, where
 from webcrawl.store.output import OPEN, STREAM
-from webcrawl.tools.verify.gzip_members import Member, Torn
 
 UNCHANGED = "304"  # such a document has the status of the earlier answer (docs/since.md)
 UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
@@ -110,10 +110,7 @@ class _Table:
         yield from self.damages
 
 
-PIECE = 1 << 18
-HEAD = 1 << 20  # bytes of a record's fields at most
-TYPES = (b"response", b"revisit", b"resource", b"conversion", b"metadata")  # the last of what is withheld
-FIELD = re.compile(rb"^(WARC-Type|WARC-Date|WARC-Profile|WARC-Payload-Digest): (.*)\r$", re.MULTILINE)
+TYPES = ("response", "revisit", "resource", "conversion", "metadata")  # the last of what is withheld
 
 
 class Records:
@@ -137,17 +134,16 @@ class Records:
         if file is None:
             return ""
         try:
-            member = Member(file, offset, offset + length)
-            fields = dict(FIELD.findall(member.until(b"\r\n\r\n", HEAD)))
-            while member.read(PIECE):
-                pass
+            record = next(sound_records(self._folder / name, file, 0, offset, offset + length), None)
         except Torn as torn:
             return f"{name} has no record at byte {offset}: {torn}"
-        kind, date = fields.get(b"WARC-Type"), fields.get(b"WARC-Date", b"-").rstrip(b"Z")  # WARC 1.0: whole seconds
-        fetched = time.isoformat(timespec="milliseconds").encode()
-        if member.next != offset + length or kind not in TYPES or not fetched.startswith(date):
+        if record is None:
+            return f"{name} has no record at byte {offset}: the file ends before it"
+        date = record.fields.get("warc-date", "-").rstrip("Z")  # WARC 1.0: whole seconds
+        fetched = time.isoformat(timespec="milliseconds")
+        if record.length != length or record.kind not in TYPES or not fetched.startswith(date):
             return f"{name} has another record at byte {offset}"
-        if kind != b"conversion" and _has_other(fields, f"sha1:{digest}"):
+        if record.kind != "conversion" and _has_other(record.fields, f"sha1:{digest}"):
             return f"{name} has another payload at byte {offset}"
         return ""
 
@@ -161,16 +157,16 @@ class Records:
         return self._file
 
 
-def _has_other(fields: Mapping[bytes, bytes], digest: str) -> bool:
+def _has_other(fields: Mapping[str, str], digest: str) -> bool:
     """True if the record names another payload than that of this SHA-1.
 
     None is named with a transfer coding. A revisit record has the digest of the record that it refers to: that may be
     a SHA-256, or, if the profile does not say that the payloads are identical, of another coding of the same body.
     """
-    theirs = fields.get(b"WARC-Payload-Digest")
-    if theirs is None or UNMODIFIED.encode() in fields.get(b"WARC-Profile", b""):
+    theirs = fields.get("warc-payload-digest")
+    if theirs is None or UNMODIFIED in fields.get("warc-profile", ""):
         return False
-    known = normal(theirs.decode("latin-1"))
+    known = normal(theirs)
     return algorithm(known) != SHA256 and known != digest
 
 

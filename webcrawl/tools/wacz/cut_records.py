@@ -14,14 +14,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from webcrawl.base.digest import label, sha1
 from webcrawl.content.formats.payload_type import UNNAMED
-from webcrawl.record.warc.reader import Record, Records
-from webcrawl.record.warc.unpacking import Place
+from webcrawl.record.warc.reader import Record, sound_records
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.record.warc.warc_record import Record as Written
 from webcrawl.record.warc.warc_record import member
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import TRUNCATED, IndexLine, end, place, read
 from webcrawl.tools.verify.check_archive import WITHHELD
-from webcrawl.tools.verify.gzip_members import Torn
 
 CUT, INDEX = "cut.warc.gz", "cut.cdxj"
 MARK = TRUNCATED.encode()
@@ -97,10 +96,9 @@ def _copy(record: Record) -> bytes:
 
 
 def _record(archive: Path, says: IndexLine) -> Record:
-    lost: list[object] = []
-    with Records(archive, says.length << 10, lost.append, Place(says.offset, 0)) as records:
-        record = records.next()
-    if record is None or lost or record.place.offset != says.offset or record.size > len(record.block):
+    with regular(archive) as file:
+        record = next(sound_records(archive, file, says.length << 10, says.offset, archive.stat().st_size), None)
+    if record is None or record.size > len(record.block):
         raise Torn(f"no such record at byte {says.offset}")
     return record
 

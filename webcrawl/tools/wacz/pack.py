@@ -26,10 +26,10 @@ from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
 from webcrawl.record.warc.reader import NotWarc
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
-from webcrawl.tools.verify.gzip_members import Torn
 from webcrawl.tools.wacz.cut_records import CUT, mended
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
@@ -151,7 +151,7 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
 def _refuse_other(file: BinaryIO, archive: Path) -> None:
     """The index that came with it may be empty: nobody's other file gets into a package, by a link or by its name."""
     try:
-        next(records(file, 0, os.fstat(file.fileno()).st_size), None)
+        next(records(archive, file), None)
     except Torn as torn:
         raise _damaged(archive, torn) from torn
 
@@ -210,7 +210,7 @@ def _add_pages(
 def _pages(archive: Path, index: Path, start: str) -> Iterator[PageEntry]:
     with regular(archive) as file, regular(index) as lines:
         try:
-            yield from pages(lines, file, archive.stat().st_size, start)
+            yield from pages(lines, archive, file, start)
         except (Torn, ValueError, KeyError) as error:
             raise _damaged(archive, error) from error
 

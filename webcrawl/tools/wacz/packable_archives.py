@@ -19,6 +19,8 @@ from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.files import opened
 from webcrawl.record.objectstore.stored import elsewhere
+from webcrawl.record.warc.reader import Record
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import (
@@ -40,8 +42,7 @@ from webcrawl.store.line_blocks import sort_lines
 from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
-from webcrawl.tools.verify.gzip_members import Torn
-from webcrawl.tools.wacz.warc_records import Record, records, values
+from webcrawl.tools.wacz.warc_records import media_type, records, status, values
 
 FOLDER = "warc"
 IN_STORE = ": they lie in the store; copy them back first"
@@ -160,7 +161,7 @@ def make_index(archive: Path, target: Path) -> None:
     """Writes the sorted index of an archive file that has none."""
     lines = target.with_name(f"{target.name}.lines")
     with regular(archive) as file, lines.open("wb") as out:
-        out.writelines(_lines(records(file, 0, archive.stat().st_size), archive.name))
+        out.writelines(_lines(records(archive, file), archive.name))
     sort_lines(Disk(), lines, target)
     lines.unlink()
 
@@ -202,7 +203,7 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
             if answer is not None:
                 yield _line(answer, archive, asked, about)
             answer, asked, about = record, "", {}
-        elif answer is not None and record.fields.get("WARC-Concurrent-To") == answer.fields.get("WARC-Record-ID"):
+        elif answer is not None and record.names(answer.id, "warc-concurrent-to"):
             if record.kind == "request" and not record.block.startswith(b"GET "):
                 asked = method(record.block)
             elif record.kind == "metadata":
@@ -214,27 +215,28 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
 def _digest(record: Record, about: Mapping[str, str]) -> str:
     """Of its payload, which of a response with a transfer coding only the record `about` it has."""
     if record.kind == "conversion":
-        return record.fields.get("WARC-Block-Digest", "")
+        return record.fields.get("warc-block-digest", "")
     known = about.get("payloadDigest", "") if record.kind == "response" and "withheld" not in about else ""
-    return record.fields.get("WARC-Payload-Digest") or known or "-"
+    return record.fields.get("warc-payload-digest") or known or "-"
 
 
 def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) -> bytes:
     """Return the line as the crawl writes it. `asked`: of an answer to another request than GET."""
-    fields = record.fields
     digest = _digest(record, about)
-    kind = REVISIT if record.kind == "revisit" else record.media_type
-    status = f'"status": "{record.status}", ' if record.status else ""
-    start = begin(visible(fields.get("WARC-Target-URI", "").strip("<>")), fields.get("WARC-Date", ""))
+    kind = REVISIT if record.kind == "revisit" else media_type(record)
+    code = status(record)
+    came = f'"status": "{code}", ' if code else ""
+    start = begin(visible(record.url), record.fields.get("warc-date", ""))
     why = _reason(record) if "withheld" not in about else ""
-    line = f"{start}{mime(kind)}{status}{asked}{why}{place(digest, record.length, record.at)}{end(archive)}".encode()
+    where = place(digest, record.length, record.place.offset)
+    line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
-        raise Torn(f"byte {record.at}: a record whose fields fit in no index")
+        raise Torn(f"byte {record.place.offset}: a record whose fields fit in no index")
     return line
 
 
 def _reason(record: Record) -> str:
     """Return what the line says of a body that is cut, or nothing."""
-    reason = record.fields.get("WARC-Truncated", "")
+    reason = record.fields.get("warc-truncated", "")
     is_cut = record.kind != "revisit" and reason.isalpha() and reason.isascii()
     return truncated(reason) if is_cut else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from base64 import b32encode
 from collections import Counter
@@ -16,6 +17,8 @@ from typing import BinaryIO, NamedTuple
 from webcrawl.base.digest import normal
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
+from webcrawl.record.warc.reader import Record, sound_records
+from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import (
     INDEXED,
@@ -27,74 +30,37 @@ from webcrawl.store.jobdir.index_line import (
     read_line,
     url_key,
 )
-from webcrawl.tools.verify.gzip_members import Member, Torn
 
 HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
-FIELDS = 1 << 20
-_VERSION = re.compile(rb"WARC/1\.[01]\r\n")
 _TYPE = re.compile(rb"\ncontent-type:[ \t]*([^\r\n;]*)", re.IGNORECASE)
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
 _END = re.compile(rb"\n\r?\n")
 
 
-@dataclass(slots=True)
-class Record:
-    """One record; `block` is its beginning."""
-
-    fields: dict[str, str]
-    block: bytes
-    at: int
-    length: int
-
-    @property
-    def kind(self) -> str:
-        return self.fields.get("WARC-Type", "")
-
-    @property
-    def head(self) -> bytes:
-        """The HTTP head, if there is one."""
-        end = _END.search(self.block)
-        return self.block[: end.end() if end else None] if _STATUS.match(self.block) else b""
-
-    @property
-    def media_type(self) -> str:
-        """The answer's, or that of a record without one."""
-        found = _TYPE.search(self.head)
-        if self.head:
-            return found[1].strip().decode("latin-1") if found else ""
-        return self.fields.get("Content-Type", "").partition(";")[0].strip()
-
-    @property
-    def status(self) -> str:
-        found = _STATUS.match(self.head)
-        return found[1].decode() if found else ""
+def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
+    """The records of an open archive file from byte `at` on, with the beginnings of their blocks. Torn."""
+    return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
-def records(file: BinaryIO, at: int, end: int) -> Iterator[Record]:
-    """The records from byte `at` on. Torn if one is damaged."""
-    while at < end:
-        member = Member(file, at, end, ours=False)
-        head = member.until(b"\r\n\r\n", FIELDS)
-        if not _VERSION.match(head):
-            raise Torn("not a WARC record")
-        block = b""
-        while piece := member.read(HEAD):
-            if len(block) < HEAD:
-                block += piece
-        yield Record(dict(_fields(head)), block, at, member.next - at)
-        at = member.next
+def media_type(record: Record) -> str:
+    """The media type of the answer, or that of a record without one."""
+    if _STATUS.match(record.block) is None:
+        return record.fields.get("content-type", "").partition(";")[0].strip()
+    end = _END.search(record.block)
+    found = _TYPE.search(record.block, 0, end.end() if end is not None else len(record.block))
+    return found[1].strip().decode("latin-1") if found is not None else ""
+
+
+def status(record: Record) -> str:
+    """The status of the answer; empty if the record has none."""
+    found = _STATUS.match(record.block)
+    return found[1].decode() if found is not None else ""
 
 
 def values(record: Record) -> dict[str, str]:
     """The fields in the block of a metadata record."""
-    return dict(_fields(record.block))
-
-
-def _fields(text: bytes) -> Iterator[tuple[str, str]]:
-    for line in text.decode("utf-8", "replace").split("\r\n"):
-        name, colon, value = line.partition(": ")
-        if colon:
-            yield name, value
+    fields = (line.partition(": ") for line in record.block.decode("utf-8", "replace").split("\r\n"))
+    return {name: value for name, colon, value in fields if colon}
 
 
 DOCUMENTS = frozenset(("text/html", "application/xhtml+xml"))
@@ -130,8 +96,8 @@ def header(name: str, title: str) -> bytes:
     return json.dumps({"format": "json-pages-1.0", "id": name, "title": title}).encode() + b"\n"
 
 
-def pages(index: Iterable[bytes], archive: BinaryIO, end: int, first: str) -> Iterator[PageEntry]:
-    """The pages that an archive file of this length has, by its index; `first` is the first time of the package."""
+def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> Iterator[PageEntry]:
+    """The pages that an open archive file has, by its index; `first` is the first time of the package."""
     for line in index:
         if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
@@ -140,29 +106,30 @@ def pages(index: Iterable[bytes], archive: BinaryIO, end: int, first: str) -> It
         says = read(line)
         if not says.is_revisit and (says.status == NOT_MODIFIED or says.mime.lower() not in DOCUMENTS):
             continue
-        page = _page(says, archive, end, first)
+        page = _page(says, archive, file, first)
         if page is not None:
             yield page
 
 
-def _page(says: IndexLine, archive: BinaryIO, end: int, first: str) -> PageEntry | None:
+def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
     """The page of an answer, by its metadata record; None if another page shows it, or if it was no document.
 
     A 304 is the page that an earlier archive has. Most have no type: then only documents have a title.
     """
-    at, about, needs_title = says.offset, dict[str, str](), False
-    if at + says.length > end:
+    about, needs_title = dict[str, str](), False
+    after = says.offset + says.length
+    if after > os.fstat(file.fileno()).st_size:
         raise Torn("the file ends early")
     if says.is_revisit:
-        record = next(records(archive, at, end))
+        record = next(records(archive, file, says.offset))
         is_earlier = says.status == NOT_MODIFIED
         if is_earlier and not _reference(record).is_before(first):
             return None
-        needs_title = is_earlier and not record.media_type
-        if not needs_title and record.media_type.lower() not in DOCUMENTS:
+        kind = media_type(record)
+        needs_title = is_earlier and not kind
+        if not needs_title and kind.lower() not in DOCUMENTS:
             return None
-    at += says.length
-    for record in islice(records(archive, at, end), FOLLOWING):
+    for record in islice(records(archive, file, after), FOLLOWING):
         if record.kind == "metadata":
             about = values(record)
             break
@@ -186,11 +153,11 @@ class Reference(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, fields: Mapping[str, str], url: str, date: str) -> Reference:
-        """By these fields of a record."""
-        when = "".join(filter(str.isdecimal, fields.get(date, "")))[:STAMP]
-        address = visible(fields.get(url, "").strip("<>")) if when else ""
-        return cls(address, when, normal(fields.get("WARC-Payload-Digest", "")))
+    def of(cls, fields: Mapping[str, str]) -> Reference:
+        """By the fields of a revisit record."""
+        when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
+        address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""
+        return cls(address, when, normal(fields.get("warc-payload-digest", "")))
 
     def is_before(self, first: str) -> bool:
         """True if a package with this first time cannot have the capture, unless its index says so.
@@ -201,7 +168,7 @@ class Reference(NamedTuple):
 
 
 def _reference(record: Record) -> Reference:
-    return Reference.of(record.fields, "WARC-Refers-To-Target-URI", "WARC-Refers-To-Date")
+    return Reference.of(record.fields)
 
 
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
@@ -209,11 +176,10 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
 
     Those to its first second, and those to none, may be to its own records.
     """
-    end = archive.stat().st_size
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
             if MARK in line:
-                record = next(records(file, read(line).offset, end), None)
+                record = next(records(archive, file, read(line).offset), None)
                 if record is None:
                     raise Torn("the file ends early")
                 reference = _reference(record)
