@@ -227,16 +227,10 @@ def _line(record: Record, archive: str, asked: str, about: Mapping[str, str]) ->
     code = status(record)
     came = f'"status": "{code}", ' if code else ""
     start = begin(visible(record.url), record.fields.get("warc-date", ""))
-    why = _reason(record) if "withheld" not in about else ""
+    cut = record.fields.get("warc-truncated", "") if record.kind != "revisit" else ""
+    why = truncated(cut) if cut.isalpha() and cut.isascii() else ""
     where = place(digest, record.length, record.place.offset)
     line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):  # a field that would begin others, or another line
         raise Torn(f"byte {record.place.offset}: a record whose fields fit in no index")
     return line
-
-
-def _reason(record: Record) -> str:
-    """Return what the line says of a body that is cut, or nothing."""
-    reason = record.fields.get("warc-truncated", "")
-    is_cut = record.kind != "revisit" and reason.isalpha() and reason.isascii()
-    return truncated(reason) if is_cut else ""
