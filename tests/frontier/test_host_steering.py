@@ -9,9 +9,9 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_frontier import check_frontier
 
 REFUSED, ASKED = Outcome(Status.CONNECT_FAILED), Outcome(503, 0.1, wait=5000.0)
 DAY = 86_400.0

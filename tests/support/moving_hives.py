@@ -19,9 +19,9 @@ from webcrawl.crawl.hive.letter import EXACT, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_frontier import check_frontier
 
 LIMITS = Limits(queues=2, max_queues=3, host_failures=3, retry_wait=5)
 

@@ -14,6 +14,7 @@ from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
+from webcrawl.frontier.check_frontier import check_domains
 from webcrawl.frontier.families import families
 from webcrawl.frontier.families.learning import Learning
 from webcrawl.frontier.families.memory import Memory
@@ -22,7 +23,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.report_source import read_state
-from webcrawl.tools.verify.check_frontier import check_domains
 from webcrawl.tools.why.queued import FAMILY, Search
 
 HOME = f"{sites.HOME}/"

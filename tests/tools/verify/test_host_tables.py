@@ -6,11 +6,11 @@ import pytest
 
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.announcers import Announcers
+from webcrawl.crawl.revisit.check_revisits import check_host_tables
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_frontier import check_host_tables
 
 
 @pytest.fixture(name="state")

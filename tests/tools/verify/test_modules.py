@@ -9,8 +9,7 @@ from tests.support.outputs import Crawl
 from webcrawl.adapter.extensions.checkpoints import state_name
 from webcrawl.adapter.pipelines.tags import TagsPipeline
 from webcrawl.content.html.tag_counts import TagCounts
-from webcrawl.tools.verify.check_outputs import SHAPES
-from webcrawl.tools.verify.check_small_files import POSITION
+from webcrawl.tools.verify.check_outputs import POSITION, SHAPES
 from webcrawl.tools.verify.verify_crawl import verify
 
 LINES = {

@@ -7,12 +7,12 @@ from random import Random
 import pytest
 
 from webcrawl.base.model import Link
+from webcrawl.crawl.revisit.check_revisits import check_signals
 from webcrawl.crawl.revisit.listing_versions import checksum as of_listed
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.net.websub.subscriptions import Subscriptions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_revisits import check_signals
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 NOW = 1_800_000_000.0

@@ -13,12 +13,12 @@ import tantivy
 from tests.support.fulltext import Texts, page
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.page_values import Change
+from webcrawl.record.fulltext import check_texts as checked
+from webcrawl.record.fulltext.check_texts import check_fulltext
 from webcrawl.record.fulltext.text_index import Index
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify import check_texts as checked
-from webcrawl.tools.verify.check_fulltext import check_fulltext
 from webcrawl.tools.verify.check_outputs import check_outputs
 from webcrawl.tools.verify.verify_crawl import verify
 

@@ -9,6 +9,7 @@ import shutil
 import time
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from gzip import GzipFile
 from pathlib import Path
@@ -318,3 +319,18 @@ class Index:
             return Run(path) if read_kept(self._folder) == signs else None
         except (OSError, DamagedFile):
             return None
+
+
+def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yields each damaged page of it; one that is being made is not looked at, for it is made anew if need be."""
+    path = state / FOLDER / RUN
+    if read_kept(path.parent) is None:
+        return
+    try:
+        run = Run(path)
+    except FileNotFoundError:
+        yield DamagedFile(path, 0, "missing, though it was made")
+        return
+    with contextlib.closing(run):
+        found["earlier captures"] += run.count
+        yield from run.check()

@@ -18,6 +18,9 @@ Check = Callable[[Path, BinaryIO, str, Mark], Iterator[DamagedFile]]
 Absent = Callable[[str, int], Iterator[DamagedFile]]
 
 
+PIECE = 1 << 18  # bytes per read
+
+
 def lengths(snapshot: Snapshot) -> dict[str, int]:
     """The bytes that count of each file, by its path."""
     rows = snapshot.rows("SELECT path, length FROM output ORDER BY path")
@@ -89,3 +92,12 @@ def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[
     size = os.fstat(file.fileno()).st_size
     if size < length:
         yield DamagedFile(path, size, f"the file ends early, {length} bytes expected")
+
+
+def crc_of(file: BinaryIO, length: int) -> int:
+    """Of so many bytes from its beginning."""
+    crc, left = 0, length
+    file.seek(0)
+    while left and (piece := file.read(min(PIECE, left))):
+        crc, left = rowcrc.crc32_of_many(piece, crc), left - len(piece)
+    return crc

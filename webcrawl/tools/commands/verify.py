@@ -75,8 +75,8 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.record.objectstore.stored import IN_STORE  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.check_tables import UNREAD  # noqa: PLC0415 - as above
     from webcrawl.tools.verify.check_outputs import ABSENT  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.check_tables import UNREAD  # noqa: PLC0415 - as above
 
     held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
     held += [f"{found['folded']} folded: their like brought nothing new"] if found["folded"] else []
@@ -133,13 +133,13 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
 
 def _cut(found: Counter[str]) -> dict[str, int]:
     """Return the records of bodies that are cut, by media type."""
-    from webcrawl.tools.verify.check_archive import CUT  # noqa: PLC0415 - as above
+    from webcrawl.record.warc.check_archive import CUT  # noqa: PLC0415 - as above
 
     return {name.removeprefix(CUT): many for name, many in found.items() if name.startswith(CUT)}
 
 
 def _queued(found: Counter[str]) -> str:
-    from webcrawl.tools.verify.check_frontier import OTHER  # noqa: PLC0415 - as above
+    from webcrawl.frontier.check_frontier import OTHER  # noqa: PLC0415 - as above
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
     return f"the URLs of {others[0]} are not looked at" if others else f"{count(found['queued'], 'URL')} queued"
@@ -154,7 +154,7 @@ def _of_hive(found: Counter[str]) -> list[str]:
 
 
 def _of_index(found: Counter[str]) -> str:
-    from webcrawl.tools.verify.check_texts import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.record.fulltext.check_texts import UNREAD  # noqa: PLC0415 - as above
 
     if found[UNREAD]:
         return f"; the index was not checked: {install('tantivy')}"

@@ -1,4 +1,4 @@
-"""Checks the files that a crawl appends to, each up to the length that the last checkpoint noted."""
+"""Checks the files that a crawl appends to, up to the lengths that the last checkpoint noted, and what counts them."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+import msgpack
+
 from webcrawl.record import pagefiles
+from webcrawl.record.fulltext.check_texts import Texts
 from webcrawl.record.objectstore.stored import IN_STORE, goes, stored_in, stored_of
-from webcrawl.store import rowcrc
+from webcrawl.record.warc.check_archive import Index, check_archive
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import crawl_line, history_line, link_line, request_line, skip_line
 from webcrawl.store.jobdir.crawl_line import LOG, LONGEST
 from webcrawl.store.jobdir.crawls import is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
-from webcrawl.store.jobdir.meta_row import is_clean
-from webcrawl.store.jobdir.outputs import check_length, each_noted, length_of, lengths
+from webcrawl.store.jobdir.meta_row import STATISTICS, is_clean
+from webcrawl.store.jobdir.outputs import check_length, crc_of, each_noted, length_of, lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Mark
-from webcrawl.tools.verify.check_archive import Index, check_archive
-from webcrawl.tools.verify.check_texts import Texts
 
 ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
-PIECE = 1 << 18  # bytes per read
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -111,15 +112,6 @@ class _Check:
             yield from check_archive(path, file, length, self.found, self.indexes.pop(name, None))
 
 
-def crc_of(file: BinaryIO, length: int) -> int:
-    """Of so many bytes from its beginning."""
-    crc, left = 0, length
-    file.seek(0)
-    while left and (piece := file.read(min(PIECE, left))):
-        crc, left = rowcrc.crc32_of_many(piece, crc), left - len(piece)
-    return crc
-
-
 SHAPES = {  # docs/logs.md
     **{kind.LOG: kind.SHAPE for kind in (crawl_line, link_line, pagefiles, skip_line, request_line)},
     history_line.PATH: history_line.SHAPE,
@@ -149,3 +141,44 @@ def _is_text(line: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+POSITION = "pipeline.webcrawl.pipelines.tags.TagsPipeline"
+ROW = re.compile(r"[!-~]+\t\d+\t\d+")
+
+
+def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
+    """The file may be missing: nothing reads it back, so a user may delete it."""
+    if not path.is_file():
+        return
+    lines = path.read_text(errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if not ROW.fullmatch(line):
+            yield DamagedFile(path, 0, f"line {number} is no row of counts: {line[:60]!r}")
+            return
+    position = snapshot.get(POSITION)
+    if position is None or snapshot.get("clean") != b"1":  # it is written ahead of each COMMIT
+        return
+    try:
+        noted = ["\t".join(map(str, row)) for row in msgpack.unpackb(position)]
+    except (ValueError, TypeError):  # reported with the other positions
+        return
+    if lines != noted:
+        yield DamagedFile(path, 0, "not the counts of the last checkpoint")
+
+
+def check_statistics(
+    snapshot: Snapshot, jobdir: Path, damaged: AbstractSet[Path], found: Counter[str]
+) -> Iterator[DamagedFile]:
+    """Those that were kept from the crawl's beginning on, unless the log itself is `damaged`."""
+    value = snapshot.get(STATISTICS)
+    if value is None or jobdir / LOG in damaged:
+        return
+    try:
+        saved = msgpack.unpackb(value, strict_map_key=False)
+        lines, since = int(saved["lines"]), int(saved["since"])
+    except (ValueError, TypeError, KeyError) as error:
+        yield snapshot.damaged(f"table meta, {STATISTICS}: {error!r}")
+        return
+    if not since and lines != found[LOG]:
+        yield snapshot.damaged(f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines")

@@ -10,7 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.loading import load
+from webcrawl.crawl.hive.check_letters import check_letters
+from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
+from webcrawl.frontier.check_frontier import check_frontier
+from webcrawl.frontier.seen.check_seen import check_portions, check_seen
 from webcrawl.frontier.seen.files import SeenFiles, opened
+from webcrawl.net.check_robots import check_robots
+from webcrawl.record.fulltext.check_texts import check_fulltext
+from webcrawl.record.pagefiles import check_pagefiles
+from webcrawl.record.since.index import check_since
+from webcrawl.record.tables.check_tables import check_tables
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
@@ -20,14 +29,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.write_ahead_log import check_log
-from webcrawl.tools.verify.check_frontier import check_frontier, check_host_tables
-from webcrawl.tools.verify.check_fulltext import check_fulltext
-from webcrawl.tools.verify.check_letters import check_letters
-from webcrawl.tools.verify.check_outputs import check_lines, check_outputs
-from webcrawl.tools.verify.check_revisits import check_revisits, check_signals
-from webcrawl.tools.verify.check_seen import check_portions, check_seen
-from webcrawl.tools.verify.check_small_files import check_pagefiles, check_since, check_statistics, check_tags
-from webcrawl.tools.verify.check_tables import check_tables
+from webcrawl.tools.verify.check_outputs import check_lines, check_outputs, check_statistics, check_tags
 
 # What only some crawls have, by its row in the table meta: the dotted path of a check that is loaded for those alone.
 CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.check_walk.check_walk"}
@@ -75,6 +77,7 @@ def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
     yield from guarded(lambda: meta_row.check_sums(snapshot))
     yield from guarded(lambda: check_seen(snapshot, files, found))
     yield from guarded(lambda: check_frontier(snapshot, found))
+    yield from guarded(lambda: check_robots(snapshot, found))
     yield from guarded(lambda: check_portions(snapshot, found))
     yield from guarded(lambda: check_signals(snapshot, found))
     yield from guarded(lambda: check_host_tables(snapshot))

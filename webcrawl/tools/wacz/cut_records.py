@@ -14,13 +14,13 @@ from uuid import NAMESPACE_URL, uuid5
 
 from webcrawl.base.digest import label, sha1
 from webcrawl.content.formats.payload_type import UNNAMED
+from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import Record, sound_records
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.record.warc.warc_record import Record as Written
 from webcrawl.record.warc.warc_record import member
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import TRUNCATED, IndexLine, end, place, read
-from webcrawl.tools.verify.check_archive import WITHHELD
 
 CUT, INDEX = "cut.warc.gz", "cut.cdxj"
 MARK = TRUNCATED.encode()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Packed, authority_of
 from webcrawl.crawl.revisit.buckets import seconds_of, stamped
+from webcrawl.crawl.revisit.check_revisits import number_of_records, places
 from webcrawl.crawl.revisit.queue_entry import ASK, mark_of, record_in
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
@@ -24,7 +25,6 @@ from webcrawl.store.jobdir.crawls import is_crawl, number_of
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.line_blocks import BlockReader
-from webcrawl.tools.verify.check_revisits import number_of_records, places
 from webcrawl.tools.why.file_search import pieces_from_end
 from webcrawl.tools.why.time_words import size
 

@@ -1,16 +1,19 @@
-"""Checks pages that wait to be fetched again, what was fetched ahead, and what listings said (docs/files.md)."""
+"""Checks pages that wait to be fetched again, what was fetched ahead, what listings said, what is known of hosts."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from typing import Any
 
 import msgpack
 
 from webcrawl.base.model import is_link
+from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit import listing_versions as listed
+from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
 from webcrawl.crawl.revisit.queue_entry import record_in
 from webcrawl.crawl.revisit.record import unpack
@@ -159,3 +162,24 @@ def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
             yield snapshot.damaged(f"table subscription, {token}: checksum")
         elif not is_link(page) or state not in [*State]:
             yield snapshot.damaged(f"table subscription, {token}: not a subscription")
+
+
+TABLES: dict[str, tuple[Callable[[bytes], Any], str]] = {  # how a value is read, and what it is
+    "announcer": (Announcer.unpack, "a host's listings"),
+    "rendering": (Need.unpack, "what rendering has shown of a host"),
+}
+
+
+def check_host_tables(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """Reads each row of those that are there."""
+    for table, (unpacked, what) in TABLES.items():
+        if not snapshot.has(table):
+            continue
+        for row in snapshot.rows(f"SELECT host, data, crc FROM {table}"):
+            if not rowcrc.agrees(rowcrc.of_host, row):
+                yield snapshot.damaged(f"table {table}, {row[0]}: checksum")
+                continue
+            try:
+                unpacked(row[1])
+            except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
+                yield snapshot.damaged(f"table {table}, {row[0]}: not {what}")

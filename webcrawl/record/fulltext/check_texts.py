@@ -1,16 +1,20 @@
-"""Checks text files line by line, and that crawl.log and the full-text index have the same pages (docs/outputs.md)."""
+"""Checks text files line by line, that crawl.log and the full-text index have the same pages, and the index's files."""
 
 from __future__ import annotations
 
+import json
+import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from webcrawl.base.url_text import visible
 from webcrawl.record.fulltext.text_files import FOLDER, members, pages
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG, URL, each
+from webcrawl.store.jobdir.outputs import crc_of
 
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_index import Contents
@@ -196,3 +200,56 @@ class Indexed:
 
     def _damaged(self, why: str) -> DamagedFile:
         return DamagedFile(self._folder / META, 0, why)
+
+
+PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
+MAGIC = 1337  # the last four bytes; before it the length of a JSON object, and before that the object
+
+
+def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
+    """Compare each file of the index, byte by byte, with the checksum that tantivy writes at its end.
+
+    What a crawl that runs replaces meanwhile is passed over.
+    """
+    for name in sorted(_names(folder)):
+        try:
+            flaw = _file_flaw(folder / name)
+        except FileNotFoundError:
+            flaw = "missing"
+        if flaw and name in _names(folder):
+            yield DamagedFile(folder / name, 0, flaw)
+
+
+def _names(folder: Path) -> set[str]:
+    """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
+    try:
+        with regular(folder / META) as meta:
+            return {name for one in json.load(meta)["segments"] for name in _files(one)}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return set()
+
+
+def _files(segment: Mapping[str, Any]) -> Iterator[str]:
+    """Of its lists of deleted pages one is in force: others are of earlier commits, or half written."""
+    number = segment["segment_id"].replace("-", "")
+    yield from (f"{number}.{part}" for part in PARTS)
+    if (deleted := segment["deletes"]) is not None:
+        yield f"{number}.{deleted['opstamp']}.del"
+
+
+def _file_flaw(path: Path) -> str:
+    """What is wrong with the file, if anything is."""
+    with regular(path) as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        end = file.read()
+        length, magic = struct.unpack("<II", end) if len(end) == 8 else (0, 0)
+        whole = size - 8 - length
+        if magic != MAGIC or whole < 0:
+            return "its end is missing"
+        file.seek(whole)
+        try:
+            wanted = json.loads(file.read(length))["crc"]
+        except (ValueError, LookupError, TypeError):
+            return "its checksum cannot be read"
+        return "" if crc_of(file, whole) == wanted else "checksum"

@@ -1,24 +1,18 @@
-"""Checks the frontier's rows (hosts, domains, queues, robots.txt rules), and that they agree with each other."""
+"""Checks the frontier's rows (hosts, domains, queues), and that they agree with each other."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from random import Random
-from typing import Any
 
 import msgpack
 
-from webcrawl.crawl.rendering.deciding import Need
-from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.state import open_frontier
-from webcrawl.net.robots_packed import split
-from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import domain_row, host_row
 from webcrawl.store.jobdir.host_row import State
@@ -29,15 +23,10 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 
 OURS = f"{open_frontier.__module__}.{open_frontier.__qualname__}"
 OTHER = "frontier "  # before a dotted path, among the figures: a frontier whose URLs are not looked at
-RULES = re.compile(
-    r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
-    r"(\ncontent-(usage|signal): [0-9a-f]{1,4} [^\n]*)*(\nlicense: [^\n]+)*"
-)
-AWAY = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts hosts, queued URLs and robots.txt rules."""
+    """Reads everything once; counts hosts and queued URLs."""
     queues = SavedQueues(snapshot)
     mine: Counter[str] = Counter()
     places = Places()
@@ -53,7 +42,6 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         yield damage
     if whole:  # otherwise every block of an unreadable queue would be reported too
         yield from queues.check_blocks(mine)
-    yield from _robots(snapshot, queues, mine)
     found.update(mine)
     other = _other(snapshot)
     if other:
@@ -186,36 +174,6 @@ def _odd(
         )
 
 
-def _robots(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
-    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
-        found["robots"] += 1
-        origin, until, rules, _ = row
-        what = f"table robots, {origin}"
-        if not rowcrc.agrees(rowcrc.robots, row):
-            yield snapshot.damaged(f"{what}: checksum", value=rules)
-            continue
-        try:
-            if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
-                yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
-        except (ValueError, TypeError) as error:
-            yield snapshot.damaged(f"{what}: {error}", value=rules)
-        except DamagedFile as damage:
-            yield damage
-
-
-def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at again; before
-    either, since when robots.txt is away.
-    """
-    if rules.startswith(b"!"):
-        away = AWAY.match(rules)
-        if away is None or (not away["rules"] and away.end() < len(rules)):
-            return False
-        rules = rules[away.end() :]
-    rules = split(rules).rules or b""
-    return not rules or RULES.fullmatch(queues.unpack(rules, what).decode()) is not None
-
-
 def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
     """Reads both tables; counts domains and the URLs that wait for budget, or are folded."""
     for row in snapshot.rows(domain_row.ALL):
@@ -248,24 +206,3 @@ def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
         if flaw:
             raise ValueError(flaw)
     return count
-
-
-TABLES: dict[str, tuple[Callable[[bytes], Any], str]] = {  # how a value is read, and what it is
-    "announcer": (Announcer.unpack, "a host's listings"),
-    "rendering": (Need.unpack, "what rendering has shown of a host"),
-}
-
-
-def check_host_tables(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Reads each row of those that are there."""
-    for table, (unpacked, what) in TABLES.items():
-        if not snapshot.has(table):
-            continue
-        for row in snapshot.rows(f"SELECT host, data, crc FROM {table}"):
-            if not rowcrc.agrees(rowcrc.of_host, row):
-                yield snapshot.damaged(f"table {table}, {row[0]}: checksum")
-                continue
-            try:
-                unpacked(row[1])
-            except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
-                yield snapshot.damaged(f"table {table}, {row[0]}: not {what}")
