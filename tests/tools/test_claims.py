@@ -783,7 +783,7 @@ def asked_of(state):
     target.has_own_server = state.get("own", True)
     leases, places = dict.fromkeys(state.get("alive", (0, 1)), 1.0), dict.fromkeys((0, 1), (state.get("at", "here"), 7))
     owners = MagicMock(drones=(0, 1), owners=dict.fromkeys(range(1 << 16), 0))
-    client = MagicMock(ask=MagicMock(side_effect=state.get("client")))
+    client = MagicMock()
     looked = AsyncMock(return_value=HiveLook(owners, places, {}, leases), side_effect=state.get("look"))
     with (
         patch.multiple(asked, Target=lambda *_: target, Client=lambda *_: client, given=lambda *_: "done"),
@@ -3242,11 +3242,6 @@ CLAIMS = {
                 "{}drone 1 is away, and hears of it only if the server lives until then",
                 {"words": "pause", "alive": (0,)},
                 {"words": "pause", "alive": (0,), "own": False},
-            ),
-            (
-                "{}drone {} has no checkpoint of it: {}",
-                {"words": "pause", "client": CommandError("full")},
-                {"words": "pause"},
             ),
             (
                 "-: drones on other machines cannot read it: name a list that all can read",

@@ -1,4 +1,4 @@
-"""`scrapy hive status` and the commands to a hive that runs, with a real server and stand-ins for the drones."""
+"""`scrapy hive` and `scrapy ctl` of a hive that runs, with a real server and stand-ins for the drones."""
 
 import asyncio
 import json
@@ -123,6 +123,10 @@ def finished(folder):
 
 def hive(*words):
     return command(COMMAND, "hive", *words)
+
+
+def ordered(place, *words):
+    return command(COMMAND, "ctl", place, *words)
 
 
 def refused(*words):
@@ -257,7 +261,7 @@ class TestCommands:
     def test_given_to_all(self, url, words):
         """A command is given to all drones, and has succeeded when all have carried it out."""
         with Members(url, 2) as members:
-            done = hive(*words, url)
+            done = ordered(url, *words)
 
         assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
         assert [command[: len(words)] for command in members.commands] == [tuple(words)]
@@ -265,19 +269,20 @@ class TestCommands:
     def test_a_wish_is_dated_for_all(self, url):
         """Every drone, also one that hears of it later, gets the time of the order with an exclude."""
         with Members(url, 2) as members:
-            hive("exclude", "a.test", "--by", "joe", "--forget", url)
+            ordered(url, "exclude", "a.test", "--by", "joe", "--forget")
 
         ((*words, option, date),) = members.commands
         assert words == ["exclude", "a.test", "--by", "joe", "--forget"]
         assert (option, date[-1]) == ("--since", "Z")
 
-    def test_what_a_drone_refuses(self, url):
+    def test_what_a_drone_refuses(self, url, tmp_path):
         """What drones could not carry out is said, and is no success, whatever else they have refused since."""
-        with Members(url, 2, refuses="/nowhere: No such file or directory"):
-            done = hive("seeds", "/nowhere", url)
+        (tmp_path / "seeds.txt").write_text("http://a.test/\n")
+        with Members(url, 2, refuses="no seeds there"):
+            done = ordered(url, "seeds", "add", tmp_path / "seeds.txt")
 
         assert (done.returncode, done.stdout) == (1, "")
-        reasons = [f"refused by drone {one}: /nowhere: No such file or directory" for one in range(2)]
+        reasons = [f"refused by drone {one}: no seeds there" for one in range(2)]
         assert done.stderr == f"{'; '.join(reasons)}\n"
 
     def test_a_server_with_something_else(self, url):
@@ -296,27 +301,20 @@ class TestCommands:
 
         assert refused("status", url).startswith("what the server has of the hive cannot be read")
 
-    def test_a_hive_that_is_stopped(self, folder):
-        """A command to a hive that does not run is refused."""
-        line = refused("pause", folder.path)
-
-        assert line == f"{folder.path}: the hive is not running, or has a server that -s REDIS_URL=… must name"
-
     def test_the_copy_of_a_hive_that_runs(self, folder, url):
         """A command to the copy of a running hive's folder is not for the hive that runs."""
         folder.server.mkdir()
         (folder.server / URL).write_text(f"{url}\n")
         with Members(url, 2) as members:
-            line = refused("stop", folder.path)
+            done = ordered(folder.path, "stop")
 
-        assert line.startswith(f"{folder.path}: the hive is not running")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"{folder.path}: the hive is not running")
         assert members.commands == []
 
     @pytest.mark.parametrize(
         "words",
         [
-            ["stop"],
-            ["exclude", "a.test"],
             ["resize", "-n", "1"],
             ["adopt", "--drone", "1"],
             ["adopt", "--drone", "1", "--lost", "--yes"],
@@ -328,16 +326,12 @@ class TestCommands:
         given = f"REDIS_URL={url}"
         with closing(folder.lock()), Members(url, 3) as members:  # somebody runs the one of the folder, too
             line = refused(*words, folder.path, "-s", given)
-            asked = command(COMMAND, "ctl", folder.path, "pause", "-s", given)
+            asked = ordered(folder.path, "pause", "-s", given)
 
         where = "(drone 0 in /crawl/drone-0 on kiwi)"
         assert line == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
         assert (asked.returncode, asked.stderr) == (2, f"{folder.path}: {line}\n")
         assert (members.commands, folder.known().wanted) == ([], ())
-
-    def test_a_command_that_no_drone_would_hear_is_refused(self, url):
-        """A command that no drone would hear is refused."""
-        assert refused("pause", url) == "no drone of this hive is there"
 
     @pytest.mark.parametrize(
         ("words", "line"),
@@ -351,18 +345,18 @@ class TestCommands:
     def test_what_all_would_refuse(self, url, words, line):
         """A command that no drone could carry out is given to none."""
         with Members(url, 1) as members:
-            assert refused(*words, url).startswith(line)
+            done = ordered(url, *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(line)
         assert members.commands == []
 
     @pytest.mark.parametrize(
         ("words", "line"),
         [
             ([], "which spider, or which hive?"),
-            (["pause"], "scrapy hive pause JOBDIR|URL"),
-            (["set", "NAME", "."], "scrapy hive set NAME VALUE JOBDIR|URL"),
             (["status"], "one hive: scrapy hive status JOBDIR|URL"),
             (["resize", "3", "."], "one hive: scrapy hive resize JOBDIR|URL -n N"),
-            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N"),
+            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl"),
             (["web", "--so"], "unknown option --so"),
         ],
     )

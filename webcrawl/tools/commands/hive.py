@@ -1,4 +1,4 @@
-"""`scrapy hive`: one crawl on all cores, and the commands to it.
+"""`scrapy hive`: one crawl on all cores, and its drones. All other orders go by `scrapy ctl`, as to one crawl.
 
 Scrapy imports every command for any of them, in every project on the machine: what takes long is imported later.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -32,12 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.tools.supervisor.adopt import Found
 
 COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
-       {program()} hive status|resize|adopt|verify JOBDIR|URL [options]
-       {program()} hive stop|pause|resume|checkpoint JOBDIR|URL
-       {program()} hive exclude RULE [--by WHO] [--why TEXT] [--until DATE] [--forget] JOBDIR|URL
-       {program()} hive include RULE JOBDIR|URL
-       {program()} hive seeds SRC JOBDIR|URL
-       {program()} hive set NAME VALUE JOBDIR|URL"""
+       {program()} hive status|resize|adopt JOBDIR|URL [options]"""
 
 
 class Command(BaseRunSpiderCommand):
@@ -59,7 +53,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help="as for crawl")
         parser.add_argument("-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first")
         parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
-        parser.add_argument("--json", action="store_true", help="status, verify: as JSON")
+        parser.add_argument("--json", action="store_true", help="status: as JSON")
         parser.add_argument("--drone", metavar="K", help="adopt: the drone that shall not crawl any more")
         parser.add_argument("--jobdir", metavar="PATH", help="adopt: where its JOBDIR is now; it is run here once more")
         parser.add_argument("--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means")
@@ -74,22 +68,21 @@ class Command(BaseRunSpiderCommand):
             raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.tools.supervisor.hive_orders import EXCLUDE, is_order  # noqa: PLC0415 - as above, here and below
-
         unknown = next((word for word in args if word.startswith("-")), "")
-        if not args or (unknown and args[0] != EXCLUDE):  # which checks its own
+        if not args or unknown:
             raise UsageError(f"unknown option {unknown}" if args else "which spider, or which hive?", print_help=False)
         name, *rest = args
         try:
-            if is_order(name):
-                self.exitcode = _give(self._settings, name, rest)
-            elif name in ONE_HIVE:
+            if name in ONE_HIVE:
                 if len(rest) != 1:
                     more = " -n N" if name == "resize" else ""
                     raise UsageError(f"one hive: {program()} hive {name} JOBDIR|URL{more}", print_help=False)
                 self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
             elif rest:
-                raise UsageError(f"exactly one spider is needed: {program()} hive NAME -n N", print_help=False)
+                raise UsageError(
+                    f"exactly one spider is needed: {program()} hive NAME -n N; orders go by {program()} ctl",
+                    print_help=False,
+                )
             else:
                 self.exitcode = _crawl(self._settings, name, opts)
         except Away as error:
@@ -110,23 +103,13 @@ class Command(BaseRunSpiderCommand):
 
 
 def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_run import HiveRun  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_run import HiveRun  # noqa: PLC0415 - as above, here and below
     from webcrawl.tools.supervisor.plan import Plan  # noqa: PLC0415
 
     if opts.pin and not hasattr(os, "sched_setaffinity"):
         raise CannotStart("--pin: this system keeps no process on a core")
     wanted = 0 if opts.drones is None else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
     return HiveRun(settings, Plan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
-
-
-def _give(settings: Settings, name: str, rest: Sequence[str]) -> int:
-    from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
-    from webcrawl.tools.supervisor.hive_orders import give  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
-
-    if len(rest) <= COMMANDS[name].least:
-        raise UsageError(f"{program()} hive {COMMANDS[name].usage} JOBDIR|URL", print_help=False)
-    return give(Target(settings, rest[-1]), name, rest[:-1])
 
 
 def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
@@ -186,14 +169,7 @@ def _found(jobdir: Path) -> Found:
         raise CannotStart(f"--jobdir {jobdir}: {error}") from error
 
 
-def _verify(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.commands.verify import verified  # noqa: PLC0415
-
-    del settings
-    return verified(hive, as_json=opts.json)
-
-
-ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt, "verify": _verify}
+ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt}
 
 
 def _number(option: str, text: str, allowed: str) -> int:

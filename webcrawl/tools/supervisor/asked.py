@@ -1,11 +1,10 @@
-"""`scrapy ctl` of a hive: what is for all drones goes through their server, the rest to the sockets on this machine."""
+"""`scrapy ctl` of a hive: orders go to all drones by their server, questions to the sockets on this machine."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +17,6 @@ from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS
 from webcrawl.crawl.control.seed_sources import named, spooled
-from webcrawl.crawl.control.wire import NAME as SOCKET
 from webcrawl.crawl.control.wire import UNKEPT
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
@@ -32,7 +30,6 @@ from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains
 
 OF_ONE_HOST = ("host", "queue", "robots", "about")  # by name or URL, which one drone knows
-AT_ONCE = 16  # drones that are asked at the same time
 SUMMED = ("pages", "queued", "hosts", "failures")
 
 
@@ -52,8 +49,8 @@ class AskedHive:
             return status(look, self._left(look))
         if is_order(name, *words):
             answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
-            if COMMANDS[name].lasts(*words) and self._target.folder is not None:
-                self._keep(self._target.folder, look)
+            if COMMANDS[name].lasts(*words):
+                self._check_away(look)
             return answer
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
@@ -81,23 +78,13 @@ class AskedHive:
         folder = self._target.folder
         return [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones] if folder else []
 
-    def _keep(self, folder: HiveFolder, look: Look) -> None:
-        """Has the drones here take checkpoints: a server of the hive's own forgets all if it is killed with them.
+    def _check_away(self, look: Look) -> None:
+        """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone knows.
 
-        NoAnswer if a drone has none of it: then the server alone knows it on its behalf.
+        That server forgets all if it is killed. The drones that answered have the order in their checkpoints.
         """
         members = look.map.drones if look.map is not None else ()
         away = [drone for drone in members if drone not in look.leases]
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            tasks = [(drone, pool.submit(self._client(look, drone).ask, "checkpoint")) for drone in self._here(look)]
-        for drone, task in tasks:
-            try:
-                task.result()
-            except NotRunning:
-                if (folder.drone(drone) / SOCKET).exists():  # killed: who ends takes a checkpoint, and the socket away
-                    away.append(drone)
-            except CommandError as error:
-                raise NoAnswer(f"{UNKEPT}drone {drone} has no checkpoint of it: {error}") from error
         if away and self._target.has_own_server:
             raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then")
 

@@ -1,4 +1,4 @@
-"""The commands to a hive that runs: `scrapy hive stop`, `pause`, `exclude`, `resize` and so on."""
+"""The orders to a hive that runs, all by its server: those of `scrapy ctl`, and `scrapy hive resize` and `adopt`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from webcrawl.crawl.hive.errors import Away, Full
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.partition import MOST_DRONES
-from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
@@ -39,14 +38,8 @@ def is_order(name: str, *words: str) -> bool:
     return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
 
 
-def give(target: Target, name: str, arguments: Sequence[str]) -> int:
-    """Gives an order for `scrapy hive`; returns the exit status."""
-    say_all(f"{given(target, name, arguments)}\n")
-    return 0
-
-
 def given(target: Target, name: str, arguments: Sequence[str]) -> str:
-    """Gives a command to all drones, and waits until they have carried it out; says so. CannotStart if they do not.
+    """Gives a command to all drones, and waits until their checkpoints have it; says so. CannotStart if they do not.
 
     Unanswered: they may do it yet.
     """
