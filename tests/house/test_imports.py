@@ -49,6 +49,7 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
         "isal",
         "lxml",
         "msgpack",
+        "msgspec",
         "numba",
         "numpy",
         "pybloom_live",

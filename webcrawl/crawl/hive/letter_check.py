@@ -1,7 +1,8 @@
 """Checks each item of a letter by itself, and leaves out what is not of the closed form.
 
 A checksum is no signature: a letter may hold whatever somebody put into the server. An item that got into a queue
-would stop the drone when its turn comes, and again at each start.
+would stop the drone when its turn comes, and again at each start. Links stay packed, and are compared with a pattern;
+all other items have types, which msgspec compares them with. The items themselves stay as they came.
 """
 
 from __future__ import annotations
@@ -10,7 +11,11 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
@@ -29,18 +34,76 @@ PLAIN = re.compile(URL + rb" [A-Za-z]*+ " + WORD + b" " + WORD + rb" \d{1,9}+(?:
 """A packed link with nothing behind the number of its attempts: nearly all are, and a match takes 0.35 us."""
 RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
-MOST = 1e12  # of any number in a record
-COUNTS, PAIR = 4, 2  # how many numbers: a slot's end, pages linked to and listed
+MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
-STATUSES = range(-10_000, 1000)
 LONGEST = LARGEST - (1 << 16)  # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
 
-
 Check = Callable[[Any], None]
+
+Number = Annotated[float, Meta(ge=0, le=MOST)]
+Whole = Annotated[int, Meta(ge=-MOST, le=MOST)]
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Signed = Annotated[float, Meta(ge=-MOST, le=MOST)] | bool
+Request = tuple[bytes, list[str], bool]  # record, variants, free
+Vote = tuple[str, str]  # of a page's domain for a URL
+Waits = tuple[bool, Annotated[float, Meta(ge=-MOST, le=MOST)], bytes]
+Ends = tuple[int, int, int, int]
+Domain = tuple[Signed, Signed, Signed, Signed, bytes]
+Failures = Annotated[list[Signed | list[Signed]], Meta(min_length=OLDEST, max_length=NUMBERS + 1)]
+Origin = tuple[Whole, str, Number, Whole, Whole, Failures | None]
+Wall = tuple[str, Number, Whole, list[bytes]]
+Pages = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]  # linked to, and listed
+Listed = tuple[Count, bool, Annotated[float, Meta(ge=0, lt=1)], Pages, Pages]
+
+
+class Robots(Struct, array_like=True, forbid_unknown_fields=True):
+    """The answer to a robots.txt."""
+
+    record: bytes
+    status: Annotated[int, Meta(ge=-10_000, lt=1000)]
+    body: bytes
+    location: str
+    chain: str
+
+
+class Piece(Struct, array_like=True, forbid_unknown_fields=True):
+    """A piece of a slot."""
+
+    slot: Count
+    kind: Literal["urls", "held", "later", "keys", "end", "host", "domain"]
+    name: str
+    value: Any
+
+
+class HostRecord(Struct, array_like=True):
+    """A host, as frontier/handover_records.py packs it; drones of before send fewer fields."""
+
+    name: str
+    wait: Number
+    times: list[Number]
+    delay: Number
+    failures: Whole
+    row: Failures | None
+    pages: Whole
+    retired: Whole
+    ip: str
+    wall: Wall | None = None
+    missing: Annotated[bytes, Meta(max_length=FORM.size)] = b""
+    http2: bool = False
+    listed: Listed | None = None
+    origins: Annotated[list[Origin], Meta(max_length=RECORDS + 1)] = []
+
+
+WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")  # fields of a record that ends where none does
 
 
 class UnsoundError(ValueError):
     """Says in a few words what an item is not."""
+
+
+def _typed(item: Any, kind: Any) -> Any:
+    """The item as a value of this type; ValueError if it is none. No text is taken for bytes."""
+    return msgspec.convert(item, kind, builtin_types=(bytes,))
 
 
 class LetterCheck:
@@ -65,11 +128,11 @@ class LetterCheck:
             Kind.SLOT: self._piece,
         }
         self._pieces: dict[str, Check] = {
-            **dict.fromkeys(("urls", "held", "later"), self._urls),
+            **dict.fromkeys(("urls", "held", "later"), partial(_typed, kind=list)),
             "keys": self._keys,
-            "end": self._end,
+            "end": partial(_typed, kind=Ends),
             "host": self._host,
-            "domain": self._domain,
+            "domain": partial(_typed, kind=Domain),
         }
 
     # -- what comes
@@ -121,107 +184,53 @@ class LetterCheck:
         self._check(unpack(record))
 
     def _request(self, item: Any) -> None:
-        record, variants, free = _list(item)
+        record, _, _ = _typed(item, Request)
         self._record(record)
-        if not isinstance(free, bool) or not _is_list(variants, str):
-            raise UnsoundError("no request")
 
     def _vote(self, item: Any) -> None:
-        source, url = _list(item)
-        if not isinstance(source, str) or not isinstance(url, str) or not PAGE.fullmatch(url):
+        _, url = _typed(item, Vote)
+        if not PAGE.fullmatch(url):  # by hand: as a pattern of the type it takes ten times as long
             raise UnsoundError("no link between two pages")
 
     def _robots(self, item: Any) -> None:
-        record, status, body, location, chain = _list(item)
-        self._record(record)
-        kinds = (body, bytes), (location, str), (chain, str)
-        if not is_prerequisite(record) or status not in STATUSES or not all(isinstance(*one) for one in kinds):
+        robots = _typed(item, Robots)
+        self._record(robots.record)
+        if not is_prerequisite(robots.record):
             raise UnsoundError("no answer to a robots.txt")
-        if chain:
-            self._check(Link("http://a/", chain=chain))
+        if robots.chain:
+            self._check(Link("http://a/", chain=robots.chain))
 
     def _piece(self, item: Any) -> None:
         """Of a list of URLs the sound ones stay."""
-        slot, kind, name, value = _list(item)
-        if not _is_whole(slot) or slot < 0 or not isinstance(name, str) or kind not in self._pieces:
-            raise UnsoundError("no piece of a slot")
-        self._pieces[kind](value)
-        if kind in ("urls", "held"):
-            item[3] = self._records(value)
-        elif kind == "later":
-            item[3] = [one for one in value if self._is(self._waiting, one)]
+        piece = _typed(item, Piece)
+        self._pieces[piece.kind](piece.value)
+        if piece.kind in ("urls", "held"):
+            item[3] = self._records(piece.value)
+        elif piece.kind == "later":
+            item[3] = [one for one in piece.value if self._is(self._waiting, one)]
 
     def _waiting(self, item: Any) -> None:
-        waits, wait, record = _list(item)
-        if not isinstance(waits, bool) or not _is_number(wait, -MOST):
-            raise UnsoundError("no URL that waits")
+        _, _, record = _typed(item, Waits)
         self._record(record)
 
-    def _urls(self, value: Any) -> None:
-        if not isinstance(value, list):
-            raise UnsoundError("no list of URLs")
-
     def _keys(self, value: Any) -> None:
-        if not isinstance(value, bytes) or len(value) % 8:
+        if len(_typed(value, bytes)) % 8:
             raise UnsoundError("no fingerprints")
 
-    def _end(self, value: Any) -> None:
-        if not _is_list(value, int) or len(value) != COUNTS:
-            raise UnsoundError("no counts of a slot")
-
     def _host(self, value: Any) -> None:
-        name, wait, times, delay, failures, row, pages, retired, ip, *more = _list(value)
-        whole = map(_is_whole, (failures, pages, retired))
-        words = isinstance(name, str), isinstance(ip, str)
-        known = row is None or _are_failures(_list(row))
-        if not (all(whole) and all(words) and known and all(map(_is_number, (wait, *_list(times), delay)))):
-            raise UnsoundError("no record of a host")
-        if more:  # a drone of before has none
-            self._answers(name, more)
-
-    def _answers(self, host: str, value: list[Any]) -> None:
-        """What is known of a host's wall, of what it shows for a URL that cannot exist, its HTTP/2 and its sitemaps."""
-        wall, missing, *newer = value
-        if not all(isinstance(http2, bool) for http2 in newer[:1]):
-            raise UnsoundError("no protocol of a host")
-        if newer[1:2] not in ([], [None]):
-            self._listed(newer[1])
-        if newer[2:]:
-            self._origins(host, _list(newer[2]))
-        if not isinstance(missing, bytes) or len(missing) not in (0, FORM.size):
+        host = _typed(value, HostRecord)
+        if len(value) == WITHOUT_MISSING or len(host.missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
-        if wall is None:
-            return
-        vendor, ago, answers, walled = _list(wall)
-        if not (isinstance(vendor, str) and _is_number(ago) and _is_whole(answers)):
-            raise UnsoundError("no wall")
-        for record in _list(walled):
-            self._record(record)
-            if host_of(unpack(record).url) != host:
-                raise UnsoundError("a link of another host")
-
-    def _origins(self, host: str, value: list[Any]) -> None:
-        if len(value) > RECORDS + 1:
-            raise UnsoundError("too many origins of a host")
-        for origin in value:
-            key, text, wait, failures, retired, row = _list(origin)
-            numbers = all(map(_is_whole, (key, failures, retired))) and _is_number(wait)
-            if not (numbers and isinstance(text, str) and (row is None or _are_failures(_list(row)))):
-                raise UnsoundError("no origin of a host")
-            if text and not (PAGE.fullmatch(f"{text}/") and host_of(f"{text}/") == host):
+        for row in (host.row, *(origin[-1] for origin in host.origins)):
+            if row is not None and any(isinstance(one, list) != (at >= NUMBERS) for at, one in enumerate(row)):
+                raise UnsoundError("no failures of a host")
+        for _, text, *_ in host.origins:
+            if text and not (PAGE.fullmatch(f"{text}/") and host_of(f"{text}/") == host.name):
                 raise UnsoundError("an origin of another host")
-
-    def _listed(self, value: Any) -> None:
-        urls, full, credit, tried, new = _list(value)
-        pairs = all(_is_list(pair, int) and len(pair) == PAIR and min(pair) >= 0 for pair in (tried, new))
-        numbers = _is_whole(urls) and urls >= 0 and _is_number(credit) and 0 <= credit < 1
-        if not (numbers and isinstance(full, bool) and pairs):
-            raise UnsoundError("no sitemaps of a host")
-
-    def _domain(self, value: Any) -> None:
-        seed, used, debt, old, sources = _list(value)
-        if not _are_numbers([seed, used, debt, old]) or not isinstance(sources, bytes):
-            raise UnsoundError("no record of a domain")
+        for record in host.wall[-1] if host.wall is not None else ():
+            self._record(record)
+            if host_of(unpack(record).url) != host.name:
+                raise UnsoundError("a link of another host")
 
     # -- what goes
 
@@ -243,31 +252,3 @@ class LetterCheck:
             self._lose(f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}")
             return None
         return record
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and abs(value) <= MOST
-
-
-def _is_number(value: Any, least: float = 0.0) -> bool:
-    return isinstance(value, (int, float)) and least <= value <= MOST
-
-
-def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(_is_number(one, -MOST) for one in value)
-
-
-def _are_failures(row: list[Any]) -> bool:
-    """Whether this is a FailedRow, of which drones of before lack the last fields."""
-    numbers, unwell = row[:NUMBERS], row[NUMBERS:]
-    return _are_numbers(numbers) and len(numbers) >= OLDEST and len(unwell) <= 1 and all(map(_are_numbers, unwell))
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise UnsoundError("no list")
-    return value
-
-
-def _is_list(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(one, kind) for one in value)
