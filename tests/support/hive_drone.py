@@ -1,6 +1,6 @@
 """A stand-in for `scrapy crawl`, which does what its script says: a word per run, the last one from then on.
 
-It listens to signals and to the end of its standard input as a drone does. Its JOBDIR's parent holds the scripts.
+It listens to signals as a drone does. Its JOBDIR's parent holds the scripts.
 """
 
 import json
@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from pathlib import Path
-from threading import Thread
 
 PATIENCE = 60.0
 
@@ -25,7 +24,6 @@ def main(words):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda number, _: stopped.append(number))
     signal.signal(signal.SIGUSR1, lambda *_: say("checkpoint"))
-    Thread(target=at_eof, daemon=True).start()
     with runs.open("a") as file:
         file.write(f"{os.getpid()}\n")
     (jobdir / "words").write_text(json.dumps(words))
@@ -54,12 +52,6 @@ def do(word, jobdir, stopped):
 
 def say(line):
     os.write(1, f"{line}\n".encode())  # not by sys.stdout: a signal may come in the middle of another line
-
-
-def at_eof():
-    while os.read(0, 100):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

@@ -760,7 +760,7 @@ def hive_begun(state):
     found |= {"reason": "finished", **state.get("figures", {})}
     with (
         patch.multiple(
-            hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Unstored=MagicMock(), asyncio=MagicMock()
+            hive_run, Supervisor=MagicMock(), Watching=MagicMock(), Leftovers=MagicMock(), asyncio=MagicMock()
         ),
         patch.multiple(hive_run, saved=lambda _: found, last_lines=lambda *_: ["all of it"], signal=MagicMock()),
         patch.object(hive_run, "time", MagicMock(monotonic=MagicMock(side_effect=range(0, 999, 25)))),

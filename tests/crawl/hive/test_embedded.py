@@ -15,6 +15,7 @@ from unittest.mock import Mock
 import pytest
 from redis import Redis
 
+from tests.support.crawling import wait_until
 from webcrawl.crawl.hive import embedded
 from webcrawl.crawl.hive.embedded import SOCKET, EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
@@ -39,9 +40,17 @@ def short(tmp_path, monkeypatch):
 
 def kill(server):
     """Kills it, and waits until all its threads have ended."""
-    server._process.kill()
+    os.kill(server.pid, signal.SIGKILL)
     with suppress(ChildProcessError):
         os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+
+
+def script(folder):
+    """The path of a server that gives up."""
+    file = folder / "script"
+    file.write_text("#!/bin/sh\necho out of luck\nexit 1\n")
+    file.chmod(0o700)
+    return str(file)
 
 
 def ended(pid):
@@ -109,12 +118,13 @@ def test_somebody_else_was_there_first(tmp_path, short):
 
 
 def test_it_is_restarted(server):
-    """A server that was killed is there again with the next look, empty."""
+    """A server that was killed is there again after a second, as a drone would be, and empty."""
     assert not server.check()
     with Redis.from_url(server.url) as client:
         client.set("a", "b")
         kill(server)
-        assert server.check()
+        assert not server.check()
+        wait_until(server.check)
         assert client.get("a") is None
 
 
@@ -124,36 +134,37 @@ def test_its_socket_is_gone(server, tmp_path, what):
     removed = tmp_path / "server" / what
     removed.unlink() if what else shutil.rmtree(removed)
 
-    assert server.check()
+    wait_until(server.check)
     assert not server.check()
     with Redis.from_url(server.url) as client:
         assert client.ping()
 
 
-def test_one_that_dies_again_and_again(server):
-    """After five deaths soon after their starts it is given up, in one line."""
-    for _ in range(4):
-        kill(server)
-        assert server.check()
-    kill(server)
-    with pytest.raises(HiveError, match="dies again and again"):
-        server.check()
+def test_one_that_dies_again_and_again(tmp_path):
+    """When it has given up by itself three times in a row soon after its start, it is given up, in one line."""
+    (tmp_path / "server").mkdir()
+    server = EmbeddedServer(tmp_path / "server", binary=script(tmp_path))
+    with pytest.raises(HiveError, match="dies again and again: out of luck"):
+        wait_until(lambda: server.check() and False)
 
 
-def test_one_that_is_slow(server, monkeypatch):
+def test_one_that_is_slow(tmp_path, monkeypatch):
     """While it is started again and does not answer yet, it is left alone, for a while; then it is replaced."""
     monkeypatch.setattr(embedded, "MOMENT", 0.0)
     monkeypatch.setattr(embedded, "_answers", lambda _: False)
-    now = time.monotonic()
-    server._clock = lambda: now
+    now = 0.0
+    (tmp_path / "server").mkdir()
+    server = EmbeddedServer(tmp_path / "server", clock=lambda: now)
     monkeypatch.setattr(Path, "exists", lambda _: False)
-    kill(server)
 
     assert server.check()
     now += embedded.PATIENCE / 2
     assert not server.check()
     now += embedded.PATIENCE
+    assert not server.check()
+    now += 1
     assert server.check()
+    server.stop()
 
 
 def test_no_processes_for_a_while(server, monkeypatch):
@@ -161,40 +172,17 @@ def test_no_processes_for_a_while(server, monkeypatch):
     kill(server)
     with monkeypatch.context() as lacking:
         lacking.setattr(subprocess, "Popen", Mock(side_effect=BlockingIOError("no processes")))
-        for _ in range(2 * embedded.TRIES):
-            with pytest.raises(BlockingIOError):
-                server.check()
+        with pytest.raises(BlockingIOError):
+            wait_until(lambda: server.check() and False)
+        assert not server.check()
 
-    assert server.check()
+    wait_until(server.check)
 
 
 def test_one_that_does_not_start(tmp_path):
     """Its own last words are told."""
-    script = tmp_path / "script"
-    script.write_text("#!/bin/sh\necho out of luck\nexit 1\n")
-    script.chmod(0o700)
     with pytest.raises(HiveError, match="did not start: out of luck"):
-        EmbeddedServer(tmp_path / "server", binary=str(script)).start()
-
-
-def test_no_process_for_its_guard(tmp_path, monkeypatch):
-    """A server that nobody would end is not left running; it is started again when there are processes."""
-    server, made, popen = EmbeddedServer(tmp_path / "server"), [], subprocess.Popen
-
-    def lacking(words, **more):
-        if words[0] == "/bin/sh":
-            raise BlockingIOError("no processes")
-        made.append(popen(words, **more))
-        return made[-1]
-
-    monkeypatch.setattr(subprocess, "Popen", lacking)
-    with pytest.raises(BlockingIOError):
-        server.start()
-    monkeypatch.undo()
-
-    assert [one.poll() is None for one in made] == [False]
-    assert server.check()
-    server.stop()
+        EmbeddedServer(tmp_path / "server", binary=script(tmp_path)).start()
 
 
 def test_the_wheel_is_missing(tmp_path, monkeypatch):

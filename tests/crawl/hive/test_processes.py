@@ -1,15 +1,19 @@
-"""A drone as a process."""
+"""One start of a drone, or of a server."""
 
 import errno
 import signal
+import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from tests.support.crawling import wait_until
 from tests.support.fake_hives import gone
-from webcrawl.crawl.hive import drone_process
-from webcrawl.crawl.hive.drone_process import DroneProcess
+from tests.support.places import ROOT
+from webcrawl.crawl.hive import process as processes
+from webcrawl.crawl.hive.process import Child
 
 
 @pytest.fixture(name="run")
@@ -17,7 +21,7 @@ def _run(tmp_path):
     """Runs Python code as a drone, to its end; what the drone printed, as lines, is in `read`."""
 
     def run(code):
-        process = DroneProcess([sys.executable, "-c", code], tmp_path / "logs/drone-0.log")
+        process = Child([sys.executable, "-c", code], tmp_path / "logs/drone-0.log")
         wait_until(lambda: process.poll() is not None)
         process.read = [*process.lines()]
         return process
@@ -66,30 +70,41 @@ def test_signals_after_its_end(run):
 
 
 def test_when_nobody_watches(tmp_path):
-    """A drone whose supervisor is gone gets SIGTERM, whatever it does."""
-    code = (
-        "import time; from webcrawl.tools.supervisor.until_eof import stop_at_eof; "
-        "stop_at_eof(0); print(1); time.sleep(60)"
-    )
+    """A process whose parent is gone, even by a kill -9, gets SIGTERM, whatever it does."""
     log = tmp_path / "logs/drone-0.log"
-    process = DroneProcess([sys.executable, "-u", "-c", code], log)
-    wait_until(lambda: log.read_text() == "1\n")
-    process._process.stdin.close()
+    words = [sys.executable, "-u", "-c", "import os, time; print(os.getpid()); time.sleep(60)"]
+    code = (
+        "import sys, time; from pathlib import Path; from webcrawl.crawl.hive.process import Child\n"
+        "child = Child(sys.argv[2:], Path(sys.argv[1])); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, log, *words], cwd=ROOT) as parent:
+        wait_until(lambda: log.exists() and log.read_text().endswith("\n"))
+        parent.kill()
 
-    wait_until(lambda: process.poll() is not None)
-    assert process.poll() == -signal.SIGTERM
-    assert [*process.lines()] == ["1"]
-    assert gone(process._process.pid)
+    wait_until(lambda: gone(int(log.read_text())))
+
+
+def test_its_guard_ends_with_it(run):
+    """When a process has ended nobody waits beside it to signal its number, which may be another's by then."""
+    process = run("pass")
+
+    def beside():
+        stats = (path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat"))
+        with suppress(OSError):
+            return [one for one in stats if int(one[3]) == process.pid and one[0] != "Z"]
+        return [process]
+
+    wait_until(lambda: not beside())
 
 
 def test_no_descriptor_for_what_it_prints(tmp_path, monkeypatch):
     """A drone whose lines nobody could read is not begun: it would run on, and its successor be refused."""
     begun = []
-    monkeypatch.setattr(drone_process.subprocess, "Popen", lambda *words, **_: begun.append(words))
-    monkeypatch.setattr(drone_process, "regular", broken)
+    monkeypatch.setattr(processes.subprocess, "Popen", lambda *words, **_: begun.append(words))
+    monkeypatch.setattr(processes, "regular", broken)
 
     with pytest.raises(OSError, match="too many"):
-        DroneProcess([sys.executable, "-c", ""], tmp_path / "logs/drone-0.log")
+        Child([sys.executable, "-c", ""], tmp_path / "logs/drone-0.log")
 
     assert begun == []
 

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from webcrawl.crawl.hive.drone_process import HEALTHY, LONGEST_WAIT, TRIES, Restarts, Unstored
-from webcrawl.crawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Supervisor
+from webcrawl.crawl.hive.process import HEALTHY, LONGEST_WAIT, TRIES, Process
+from webcrawl.crawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Leftovers, Supervisor
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 
@@ -34,12 +34,11 @@ class Scene:
     def __init__(self):
         self.now, self.started, self.reasons, self.lack = 1000.0, [], {}, None
         self.figures = {}
-        self.unstored = Unstored(lambda number: self.figures.get(number, {}))
-        ends = self.unstored.files, self.unstored.requests, self.unstored.lists
-        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now, *ends)
+        self.leftovers = Leftovers(lambda number: self.figures.get(number, {}))
+        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now, self.leftovers.of)
 
     def start(self, number):
-        self.unstored.begins(number)
+        self.leftovers.begins(number)
         if self.lack is not None:
             raise self.lack
         self.started.append(FakeProcess(number))
@@ -66,22 +65,24 @@ def _scene():
     return Scene()
 
 
+def waits(*lives):
+    """The waits of one process until it is started again, after it has lived so long and ended with such a status."""
+    now = 0.0
+    process = Process(lambda: FakeProcess(0), lambda: now)
+    for status, lived in lives:
+        process.begin()
+        now += lived
+        yield process.died(status)
+
+
 class TestRestarts:
     def test_the_wait_doubles(self):
         """A drone that dies is started again after 1 s, then after twice as long each time, at most after a minute."""
-        restarts = Restarts()
-
-        waits = [restarts.died(-9, 0.0) for _ in range(8)]
-
-        assert waits == [1, 2, 4, 8, 16, 32, LONGEST_WAIT, LONGEST_WAIT]
+        assert [*waits(*[(-9, 0.0)] * 8)] == [1, 2, 4, 8, 16, 32, LONGEST_WAIT, LONGEST_WAIT]
 
     def test_health_is_rewarded(self):
         """After a minute of life the wait is a second again."""
-        restarts = Restarts()
-        for _ in range(5):
-            restarts.died(-9, 0.0)
-
-        assert restarts.died(-9, HEALTHY) == 1
+        assert [*waits(*[(-9, 0.0)] * 5, (-9, HEALTHY))][-1] == 1
 
     def test_what_is_no_longer_wanted(self, scene, caplog):
         """The refusal of a drone that was to come in, and no longer is, is no alarm, and it is not started again."""
@@ -99,15 +100,11 @@ class TestRestarts:
 
     def test_what_cannot_start_is_given_up(self):
         """A drone that gives up by itself soon after its start, three times in a row, is not started again."""
-        restarts = Restarts()
-
-        assert [restarts.died(1, 0.5) is None for _ in range(TRIES)] == [False, False, True]
+        assert [wait is None for wait in waits(*[(1, 0.5)] * TRIES)] == [False, False, True]
 
     def test_a_signal_says_nothing_of_the_next_start(self):
         """A drone that the kernel kills, for want of memory perhaps, is tried for ever; it breaks the row."""
-        restarts = Restarts()
-
-        assert None not in [restarts.died(status, 0.5) for status in [1, 1, -9] * 10]
+        assert None not in [*waits(*[(1, 0.5), (1, 0.5), (-9, 0.5)] * 10)]
 
 
 class TestDeaths:
@@ -169,7 +166,7 @@ class TestHanging:
         assert scene.supervisor.hanging({0: first.pid, 1: second.pid}) == [1]
 
 
-class TestUnstored:
+class TestLeftovers:
     """Exit status 1 of a drone that has crawled to its end, but whose store is away."""
 
     def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog):

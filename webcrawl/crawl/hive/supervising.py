@@ -6,19 +6,21 @@ import logging
 import re
 import signal
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
+from webcrawl.base.model import Status
 from webcrawl.base.program import INTERRUPTED, program
-from webcrawl.crawl.hive.drone_process import TRIES, Process, Restarts
+from webcrawl.crawl.hive.process import TRIES, Child, Process
 
 logger = logging.getLogger(__name__)
 
 SAME = 0.5  # seconds within which further signals count as the one before, as for a crawl of one process
 MERCY = 2.0  # seconds for drones that are to end at once; then they are killed, which loses nothing but work
 TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first one
-LAST_LINES = 10
+WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends as it should
 AS_PLANNED = ("finished",)  # reasons that concern one drone, or end them all anyway
 LOGGED = re.compile(r"\d{4}-\d\d-\d\d \S+ \[([^]]*)\] (\w+): (.*)")
 SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging.CRITICAL}
@@ -26,34 +28,62 @@ TOLD = 10.0  # seconds in which what one drone said is not shown again for other
 MOST_TOLD = 1000  # messages
 
 
+class Leftovers:
+    """What a drone has left undone that has crawled to its end: another start would wait as long for it again."""
+
+    def __init__(self, figures: Callable[[int], Mapping[str, Any]]) -> None:
+        """`figures` gives what a drone's last checkpoint says of it."""
+        self._figures = figures
+        self._before: dict[int, Mapping[str, Any]] = {}
+
+    def begins(self, drone: int) -> None:
+        """It is about to be started: what an earlier start wrote is not its own."""
+        self._before[drone] = self._figures(drone)
+
+    def of(self, drone: int) -> str:
+        """In words, of a drone that has ended; nothing if it ended of anything else."""
+        end = self._figures(drone)
+        if end == self._before.get(drone) or not str(end.get("reason")).startswith(WELL):
+            return ""
+        if files := int(end.get("store/waiting") or 0):
+            return f"files not sent or verified: {files}; {program()} export store does it, or the next start"
+        lost = ("requests/unkept", f"status/{Status.NO_METHOD:d}")
+        if requests := sum(int(end.get(name) or 0) for name in lost):
+            return f"requests of the spider lost: {requests}, as its log says"
+        if lists := int(end.get("seed_lists_away") or 0):
+            return f"lists of seeds not read to the end: {lists}, as its log says"
+        return ""
+
+
 @dataclass(slots=True)
 class _Drone:
-    due: float | None  # when to start it; None: it runs, or is not to be started
-    process: Process | None = None
+    process: Process
     well: bool = False  # it has ended as planned
-    begun: float | None = None  # when it was last started, or could not be
-    restarts: Restarts = field(default_factory=Restarts)
-    said: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
+
+    @property
+    def runs(self) -> bool:
+        return self.process.child is not None
+
+    @property
+    def waits(self) -> bool:
+        """True if it is to be started, for the first time or again."""
+        return self.process.child is None and self.process.due is not None
 
 
 class Supervisor:
     """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any.
 
-    `unstored`: how many finished files a drone that has ended well but for them could not bring to its store;
-    `unkept`: how many requests of its spider such a drone has lost; `unread`: how many seed lists it could not read.
+    `left`: in words, what a drone that has ended well has left undone.
     """
 
     def __init__(
         self,
-        start: Callable[[int], Process],
+        start: Callable[[int], Child],
         reason: Callable[[int], str | None],
         clock: Callable[[], float] = time.monotonic,
-        unstored: Callable[[int], int] = lambda _: 0,
-        unkept: Callable[[int], int] = lambda _: 0,
-        unread: Callable[[int], int] = lambda _: 0,
+        left: Callable[[int], str] = lambda _: "",
     ) -> None:
-        self._start, self._reason, self._clock = start, reason, clock
-        self._unstored, self._unkept, self._unread = unstored, unkept, unread
+        self._start, self._reason, self._clock, self._left = start, reason, clock, left
         self._drones: dict[int, _Drone] = {}
         self._wanted: set[int] = set()
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
@@ -65,21 +95,17 @@ class Supervisor:
 
     @property
     def running(self) -> int:
-        return sum(drone.process is not None for drone in self._drones.values())
+        return sum(drone.runs for drone in self._drones.values())
 
     @property
     def down(self) -> list[int]:
         """Drones that died, or could not be started, and are about to be started again."""
-        return [number for number, drone in self._due() if drone.begun is not None]
+        return [number for number, one in self._drones.items() if one.waits and one.process.begun is not None]
 
     def hanging(self, silent: Mapping[int, int]) -> list[int]:
         """Those that run, of drones that are not heard of; `silent` has the process of each that was."""
-        there = ((number, self._drones[number].process) for number in sorted(silent.keys() & self._drones.keys()))
-        return [number for number, process in there if process is not None and process.pid == silent[number]]
-
-    def _due(self) -> list[tuple[int, _Drone]]:
-        """The drones that are to be started, for the first time or again."""
-        return [(number, one) for number, one in self._drones.items() if one.process is None and one.due is not None]
+        there = ((number, self._drones[number].process.child) for number in sorted(silent.keys() & self._drones.keys()))
+        return [number for number, child in there if child is not None and child.pid == silent[number]]
 
     @property
     def ended(self) -> set[int]:
@@ -88,7 +114,7 @@ class Supervisor:
 
     @property
     def working(self) -> bool:
-        return bool(self.running or (self._due() and not self.stopping))
+        return any(drone.runs or (drone.waits and not self.stopping) for drone in self._drones.values())
 
     @property
     def status(self) -> int:
@@ -102,19 +128,19 @@ class Supervisor:
         """
         self._wanted = wanted = set(numbers)
         for number in self._drones.keys() - wanted:
-            if self._drones[number].process is None:
+            if not self._drones[number].runs:
                 del self._drones[number]
         for number in sorted(wanted - self._drones.keys()):
-            self._drones[number] = _Drone(self._clock())
+            self._drones[number] = _Drone(Process(partial(self._start, number), self._clock))
 
     def step(self) -> None:
         """Starts what is due, and looks at what runs."""
         now = self._clock()
         for number, drone in self._drones.items():
-            if drone.process is not None:
-                self._look(number, drone, now)
-            elif drone.due is not None and drone.due <= now and not self.stopping:
-                self._begin(number, drone, now)
+            if drone.runs:
+                self._look(number, drone.process, now)
+            elif drone.process.is_due and not self.stopping:
+                self._begin(number, drone.process)
         if self._stop_at is not None and now >= self._stop_at and self.running:
             self.stop()
         if self._kill_at is not None and now >= self._kill_at:
@@ -148,50 +174,28 @@ class Supervisor:
 
     def _send(self, number: int) -> None:
         for drone in self._drones.values():
-            if drone.process is not None:
-                drone.process.send(number)
+            if drone.process.child is not None:
+                drone.process.child.send(number)
 
-    def _begin(self, number: int, drone: _Drone, now: float) -> None:
-        drone.begun = now
+    def _begin(self, number: int, process: Process) -> None:
         try:
-            drone.process = self._start(number)
+            process.begin()
         except OSError as error:  # no memory, no processes, no descriptors: not the drone's fault
-            drone.due = now + (drone.restarts.died(-1, 0) or 0)
             logger.warning("drone %d cannot be started: %s", number, error.strerror or error)
-        else:
-            drone.due = None
-            drone.said.clear()
 
-    def _look(self, number: int, drone: _Drone, now: float) -> None:
-        assert drone.process is not None  # noqa: S101
-        status = drone.process.poll()
-        for line in drone.process.lines():
-            drone.said.append(line)
+    def _look(self, number: int, process: Process, now: float) -> None:
+        lines, status = process.look()
+        for line in lines:
             if (found := LOGGED.match(line)) and found[2] in SHOWN and self._is_new(number, found[0][20:], now):
                 # one that is no longer wanted is refused by the others, perhaps before it has come in: no alarm
                 level = SHOWN[found[2]] if number in self._wanted else logging.INFO
                 logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
         if status is None:
             return
-        drone.process = None
         if status == 0:
             self._ended(number, now)
-        elif status > 0 and (left := self._unstored(number)):  # another start would wait for the store as long again
-            store = f"{program()} export store"
-            logger.error(
-                "drone %d: ended, but files not sent or verified: %d; %s does it, or the next start",
-                number,
-                left,
-                store,
-            )
-            self._failed = True
-            self._ended(number, now)
-        elif status > 0 and (lost := self._unkept(number)):
-            logger.error("drone %d: ended, but requests of the spider lost: %d, as its log says", number, lost)
-            self._failed = True
-            self._ended(number, now)
-        elif status > 0 and (away := self._unread(number)):  # another start would wait for all others as long again
-            logger.error("drone %d: ended, but lists of seeds not read to the end: %d, as its log says", number, away)
+        elif status > 0 and (left := self._left(number)):
+            logger.error("drone %d: ended, but %s", number, left)
             self._failed = True
             self._ended(number, now)
         elif self.stopping:
@@ -199,7 +203,7 @@ class Supervisor:
         elif number not in self._wanted:
             logger.info("drone %d ended with %s: it is no longer wanted", number, _how(status))
         else:
-            self._died(number, drone, status, now)
+            self._died(number, process, status)
 
     def _is_new(self, number: int, line: str, now: float) -> bool:
         """False for what another drone has said just now: the server is away, perhaps."""
@@ -226,16 +230,15 @@ class Supervisor:
             logger.error("drone %d ended with %s: its state is as of its last checkpoint", number, _how(status))
             self._failed = True
 
-    def _died(self, number: int, drone: _Drone, status: int, now: float) -> None:
-        wait = drone.restarts.died(status, now - (drone.begun or 0.0))
+    def _died(self, number: int, process: Process, status: int) -> None:
+        wait = process.died(status)
         if wait is not None:
-            drone.due = now + wait
-            plain = status > 0 and drone.said and not LOGGED.match(drone.said[-1])
-            said = f"; its last line: {drone.said[-1]}" if plain else ""
+            plain = status > 0 and process.said and not LOGGED.match(process.said[-1])
+            said = f"; its last line: {process.said[-1]}" if plain else ""
             logger.warning("drone %d died (%s): it is started again in %g s%s", number, _how(status), wait, said)
             return
         logger.error("drone %d ended %d times in a row soon after its start; its last lines:", number, TRIES)
-        for line in drone.said:
+        for line in process.said:
             logger.error("drone %d: %s", number, line)
         self._failed = True
         self.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.hive_orders import LOOKS, check_given_up, give_up, must_run, one_look, others
@@ -94,7 +96,8 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: C
     check_given_up(look, drone)
     _check_folder(target.name, look, drone, found)
     before = stats_file.read(found.jobdir)
-    with subprocess.Popen(words, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this very program
+    drone_words = guarded(words, signal.SIGTERM)
+    with subprocess.Popen(drone_words, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this program
 
         def still() -> None:
             """One that was stopped ends with status 0, too; one whose store is away with 1, though nothing is left."""
@@ -114,7 +117,10 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: C
         except BaseException:
             process.terminate()
             raise
-        return process.wait()
+        finally:
+            process.wait()
+            release(process)
+        return process.returncode
 
 
 def _refuse(drone: int, status: int) -> NoReturn:

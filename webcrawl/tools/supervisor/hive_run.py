@@ -23,13 +23,13 @@ from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
-from webcrawl.crawl.hive.drone_process import DroneProcess, Unstored
 from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import AnotherHive, Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
-from webcrawl.crawl.hive.supervising import Supervisor
+from webcrawl.crawl.hive.process import Child
+from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.supervisor import servers
 from webcrawl.tools.supervisor.display import Display
@@ -254,24 +254,18 @@ class HiveRun:
             handler.setFormatter(ReadableFormatter(handler.formatter or logging.Formatter()))
 
     def _crawl(self, founding: Founding, *, new: bool) -> int:
-        def start(number: int) -> DroneProcess:
-            unstored.begins(number)
+        def start(number: int) -> Child:
+            leftovers.begins(number)
             core = self._cores[number % len(self._cores)] if self._cores else None
-            return DroneProcess(self._plan.command_of(founding, number, self._url), self._folder.log(number), core)
+            return Child(self._plan.command_of(founding, number, self._url), self._folder.log(number), core=core)
 
         begun, before = time.monotonic(), int(saved(self._folder)["pages"])
         drones = count(len(founding.drones), "drone")
         said = f"a new hive of {drones}" if new else f"resumed by {drones} with {count(before, 'page')}"
         change = f"; the change to {count(len(founding.wanted), 'drone')} goes on" if founding.wanted else ""
         logger.info("%s: %s%s", self._folder.path, said, change)
-        unstored = Unstored(self._folder.figures)
-        supervisor = Supervisor(
-            start,
-            lambda number: self._folder.figures(number).get("reason"),
-            unstored=unstored.files,
-            unkept=unstored.requests,
-            unread=unstored.lists,
-        )
+        leftovers = Leftovers(self._folder.figures)
+        supervisor = Supervisor(start, lambda number: self._folder.figures(number).get("reason"), left=leftovers.of)
         watching = Watching(self._folder, self._operators, self._own, lambda: supervisor.ended)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over

@@ -23,7 +23,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 
 ADDON = "webcrawl.WebcrawlAddon"
-DRONE = (*PYTHON, "-m", "webcrawl.tools.supervisor.until_eof", "crawl")
+DRONE = (*PYTHON, "-m", "scrapy", "crawl")
 NOT_GIVEN = {  # by -s
     "HIVE_DRONES": "-n says how many drones there are",
     "HIVE_DRONE": "each drone gets its own number",
