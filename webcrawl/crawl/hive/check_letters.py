@@ -81,7 +81,7 @@ class _Numbers:
 def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
     value = snapshot.get(outbox.META)
     try:
-        return {int(drone): (int(channel), int(last)) for drone, channel, last in msgpack.unpackb(value or b"\x90")}
+        return outbox.channels_of(value)
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {outbox.META}: {error!r}", value=value) from error
 

@@ -1,4 +1,4 @@
-"""A drone's requests to the Redis or Valkey server: signs of life, and letters; each in one round trip."""
+"""A drone's requests to the Redis or Valkey server: signs of life, letters, and a queen's orders."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.board import Board
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer, legible
 from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.hive_command import Command, in_force
 from webcrawl.crawl.hive.keys import BEGINNING, place_in
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.session import Session
 
 FIELD = b"d"  # of an entry in a stream
 IS_OPEN = 9  # in what scripts.BEAT returns: whether the drone has its stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
 KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
+REST = 5000  # milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def stream_memory(drones: int) -> int:
     return max(LEAST_MEMORY, drones * DRONE_MEMORY)
 
 
-class Server(Board):
+class Server(Session):
     """A drone's side of the server. Every method may raise Away, HiveError or NewEpoch (errors.py, session.py)."""
 
     def __init__(
@@ -219,6 +220,51 @@ class Server(Board):
         behind = f"{time_}-{int(number) + 1}"
         if not await self._client.eval(scripts.ACKNOWLEDGE, 3, *names, self._agreed, drone, place, behind):
             raise OtherServer
+
+    # -- what the queen tells all
+
+    async def publish_map(self, slots: SlotMap) -> bool:
+        """Replaces the map of all by a later one; False if the server has that one, or a later one."""
+        values = (slots.generation, slots.pack())
+        done = await self._do(lambda: self._client.eval(scripts.PUBLISH, 1, self._keys.map, *values))
+        self.knows(slots)
+        return bool(done)
+
+    async def give_up(self, drone: int) -> None:
+        """The state of a lost drone may not come back."""
+
+        async def gone() -> None:
+            identity: Any = await self._client.hget(self._keys.drones, str(drone))
+            if identity:
+                await self._client.sadd(self._keys.gone, state_of(identity))
+
+        await self._do(gone)
+
+    async def forget(self, drone: int) -> None:
+        """Takes a drone out of the registry, when nobody sends to it any more; its number may be used again.
+
+        Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
+        """
+        keys = self._keys
+        stream = keys.stream(drone, self._epoch)
+
+        async def gone() -> None:
+            pipe = self._client.pipeline(transaction=True)
+            pipe.hdel(keys.drones, str(drone))
+            pipe.hdel(keys.reports, str(drone))
+            pipe.hdel(keys.acks(self._epoch), str(drone))
+            pipe.srem(keys.streams(self._epoch), stream)
+            pipe.delete(stream, f"{keys.leases}{drone}")
+            pipe.eval(scripts.ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
+            await pipe.execute()
+
+        await self._do(gone)
+        others = {one: state for one, state in self._me.others.items() if one != drone}
+        self._member = replace(self._me, others=others)
+
+    async def let_rest(self) -> None:
+        """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
+        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
 
 
 def _pairs(flat: Sequence[Any]) -> Any:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.board import Board
 from webcrawl.crawl.hive.connection import MakeClient, legible
 from webcrawl.crawl.hive.drone_registry import Record, place_of, state_of
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.hive_command import RESIZE, Command, wanted_by
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.session import Session
 
 LAST_WORDS = (State.STOPPING, State.RETIRED)
 
@@ -53,7 +53,7 @@ class Look:
         return {drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS}
 
 
-class Operator(Board):
+class Operator(Session):
     """`open` it, then ask. Every method may raise Away or HiveError.
 
     `is_meant` tells a hive from another one of its name; without it whichever the server knows is meant.

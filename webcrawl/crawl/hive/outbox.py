@@ -26,6 +26,11 @@ AT_ONCE = 4 << 20  # bytes of letters that are due at once, unless the first has
 SLICE = 32  # letters written in one turn: 2 ms
 
 
+def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
+    """For each drone the channel and the last number of the exact letters to it, as META has them."""
+    return {int(drone): (int(channel), int(last)) for drone, channel, last in msgpack.unpackb(saved or b"\x90")}
+
+
 class Outbox:
     """Letters for all other drones. A Part of the checkpoint, and its follower (`committed`).
 
@@ -53,9 +58,8 @@ class Outbox:
         self._turn = 0  # of epochs: see PackedLetter
         self._held = 0  # bytes of letters in memory
         self._counts: Counter[str] = Counter()
-        saved = db.get(META)
         self._channels: dict[int, int] = {}
-        for drone, channel, last in msgpack.unpackb(saved) if saved else ():
+        for drone, (channel, last) in channels_of(db.get(META)).items():
             self._channels[drone] = channel
             self._lanes[drone, True] = Lane(db, drone, exact=True, first=last + 1, end=last + 1)
         for first, end in stored(db):

@@ -22,7 +22,7 @@ from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, legible, translated
 from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.hive_command import Command, number_of
+from webcrawl.crawl.hive.hive_command import KEPT, Command, mark_of, number_of
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -48,7 +48,7 @@ class Hive:
 
 
 class Session:
-    """Connections, epoch and registry."""
+    """Connections, epoch and registry, and commands to all."""
 
     def __init__(
         self,
@@ -104,6 +104,11 @@ class Session:
         if self._member is None:
             raise HiveError("the drone has not joined the hive")
         return self._member
+
+    async def command(self, name: str, *args: Any) -> int:
+        """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""
+        values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
+        return int(await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, *values)))
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         """One round trip, by the epoch that the caller follows."""

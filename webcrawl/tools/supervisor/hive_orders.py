@@ -167,10 +167,7 @@ def _wanted(look: Look) -> Collection[int]:
 
 def one_look(target: Target) -> Look:
     """A look at what the server knows now."""
-    try:
-        return asyncio.run(looked(target.running()))
-    except Away as error:
-        raise CannotStart(f"the hive's server is {error.state}: {error}") from error
+    return asyncio.run(looked(target.running()))
 
 
 async def looked(make_operator: MakeOperator) -> Look:

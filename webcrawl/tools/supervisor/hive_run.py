@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from scrapy.settings import Settings
@@ -31,10 +33,10 @@ from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
 from webcrawl.store.jobdir import stats_file
+from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
 from webcrawl.tools.supervisor.display import Display
 from webcrawl.tools.supervisor.plan import Plan, usable_cores
-from webcrawl.tools.supervisor.refused_start import leaving_nothing
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -340,3 +342,26 @@ class HiveRun:
             stats_file.write(self._folder.path, stats_file.plain(found))
         except OSError as error:
             logger.warning("%s: not written: %s", self._folder.stats, error)
+
+
+@contextmanager
+def leaving_nothing(folder: HiveFolder, *, new: bool) -> Iterator[ExitStack]:
+    """A start that is refused leaves nothing behind, unless `pop_all` is called: the next one may be another's.
+
+    `new`: the folder was made for this start. Only with its lock: what another process has made is then there before,
+    and stays.
+    """
+    there = {*folder.path.iterdir()}
+    with ExitStack() as refused:
+        refused.callback(_remove, folder, there, new=new)
+        yield refused
+
+
+def _remove(folder: HiveFolder, there: set[Path], *, new: bool) -> None:
+    made = {folder.server, folder.path / "logs", *folder.path.glob("drone-*")} - there
+    for path in made:
+        shutil.rmtree(path, ignore_errors=True)
+    if new and there <= {folder.path / LOCK}:
+        with suppress(OSError):  # somebody has put something there meanwhile
+            (folder.path / LOCK).unlink(missing_ok=True)
+            folder.path.rmdir()

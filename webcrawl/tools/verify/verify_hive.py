@@ -156,7 +156,7 @@ def _standing(snapshot: Snapshot) -> Standing | None:
         key or b"",
         SlotMap.unpack(slots) if slots is not None else None,
         str(terms.get("HIVE_PARTITION", "")),
-        {other: (channel, last) for other, channel, last in msgpack.unpackb(snapshot.get(outbox.META) or b"\x90")},
+        outbox.channels_of(snapshot.get(outbox.META)),
         Counter(row.drone for row in rows if row.exact),
         {other: (channel, last) for other, channel, last in received},
         _others(snapshot.get(session.META)),
