@@ -144,7 +144,7 @@ class TestPauses:
             short, lengths = Shortage(), []
             for opened in (False, False, False, True, False):
                 short.begins("x")
-                lengths.append(short._seconds)
+                lengths.append(short._pause.last)
                 await short.end()
                 short.opened = opened
             short.close()

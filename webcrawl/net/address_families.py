@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import ip_network
 
+from webcrawl.base.doubling import Doubling
 from webcrawl.net.errors import FetchError, NoFamily
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ _NAMES = {4: "IPv4", 6: "IPv6"}
 @dataclass(slots=True)
 class _Family:
     failed: set[str] = field(default_factory=set)  # networks, since the last connection
-    pause: float = 0.0  # 0: it works
+    pause: Doubling = field(default_factory=lambda: Doubling(FIRST, LONGEST))  # none: it works
     until: float = 0.0
     connected: bool = False  # since the other family began to fail
 
@@ -53,8 +54,8 @@ class Families:
             addresses = [*(address for address in addresses if address != worst), worst]
         if not self._broken:
             return addresses
-        good = [address for address in addresses if not self._of[_version(address)].pause]
-        bad = [address for address in addresses if self._of[_version(address)].pause]
+        good = [address for address in addresses if not self._of[_version(address)].pause.last]
+        bad = [address for address in addresses if self._of[_version(address)].pause.last]
         if good or not bad:
             return good + bad
         now = self._clock()
@@ -68,7 +69,7 @@ class Families:
     def is_worth_asking(self, number: int) -> bool:
         """True if addresses of the family may be of use. Of a broken one a single host is told so at a time."""
         family, now = self._of[number], self._clock()
-        if not family.pause:
+        if not family.pause.last:
             return True
         if now < family.until:
             return False
@@ -88,7 +89,7 @@ class Families:
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
         """The error of a host none of whose addresses, at least one, has accepted a connection."""
         families = [self._of[_version(address)] for address in addresses]
-        if not all(family.pause for family in families):
+        if not all(family.pause.last for family in families):
             return error
         return NoFamily(str(error), wait=max(families[0].until - self._clock(), 0.0))
 
@@ -99,9 +100,9 @@ class Families:
         family.connected = True
         if family.failed:
             family.failed.clear()
-        if family.pause:
-            family.pause = 0.0
-            self._broken = any(one.pause for one in self._of.values())
+        if family.pause.last:
+            family.pause.reset()
+            self._broken = any(one.pause.last for one in self._of.values())
             logger.info("%s works again", _NAMES[number])
 
     def silent(self, address: str) -> None:
@@ -112,7 +113,7 @@ class Families:
         """An address did not accept one; `no_route`: this machine knows no way there."""
         number = _version(address)
         family, other = self._of[number], self._of[10 - number]
-        if family.pause:
+        if family.pause.last:
             return
         if not family.failed:
             other.connected = False
@@ -132,8 +133,7 @@ class Families:
         )
 
     def _pause(self, family: _Family, now: float) -> None:
-        family.pause = min(2 * family.pause, LONGEST) or FIRST
-        family.until = now + family.pause
+        family.until = now + family.pause.next()
 
 
 def _note(known: dict[str, str], host: str, address: str) -> None:

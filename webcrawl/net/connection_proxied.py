@@ -12,6 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 
+from webcrawl.base.doubling import Doubling
 from webcrawl.base.model import Timings
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_open import Opener
@@ -40,7 +41,7 @@ KNOWN = 1024  # proxies, and hosts per proxy, that are remembered: sessions may 
 @dataclass(slots=True)
 class _State:
     until: float = 0.0  # no request before that
-    pause: float = 0.0  # 0: it is not away
+    pause: Doubling = field(default_factory=lambda: Doubling(SHORTEST, LONGEST))
     worked: float = 0.0  # when it last got an answer from a server
     told: float = float("-inf")  # when it was last said that it is away,
     doubted: float = float("-inf")  # and when, that it may have failed
@@ -65,11 +66,10 @@ class Proxies:
         """The proxy cannot be reached, or wants other credentials: everything that needs it waits."""
         state, now = self._state(proxy), self._clock()
         if now >= state.until:  # not another of the requests that were under way together
-            state.pause = min(2 * state.pause, LONGEST) or SHORTEST
-            state.until = now + state.pause
+            state.until = now + state.pause.next()
             if now - state.told >= LONGEST:
                 state.told, state.is_told = now, True
-                logger.warning("proxy %s: %s; no request takes it for %g s", proxy, why, state.pause)
+                logger.warning("proxy %s: %s; no request takes it for %g s", proxy, why, state.pause.last)
         return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
@@ -97,7 +97,8 @@ class Proxies:
             return
         if state.is_told:
             logger.info("proxy %s: works again", proxy)
-        state.until, state.pause, state.is_told = 0.0, 0.0, False
+        state.pause.reset()
+        state.until, state.is_told = 0.0, False
         state.worked = self._clock()
         state.doubts.pop(host, None)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from webcrawl.base.doubling import Doubling
 from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
@@ -126,19 +127,20 @@ class Shortage:
         self.on_pause: Callable[[], None] = _nothing  # gives up idle connections
         self.on_end: Callable[[], None] = _nothing
         self.count = 0  # pauses so far
-        self._seconds = 0.0  # of the last pause; 0: there is no shortage
+        self._pause = Doubling(SHORTEST, LONGEST)
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
     def begins(self, why: object) -> NoSocket:
         """Starts a pause unless there is one; returns the error to raise."""
         if not self.paused:
-            if not self._seconds:
+            if not self._pause.last:  # no shortage until now
                 logger.warning("this machine has no socket for another connection (%s): new ones wait", why)
-            self._seconds = min(2 * self._seconds, LONGEST) if self._seconds and not self.opened else SHORTEST
+            if self.opened:
+                self._pause.reset()
             self.paused, self.opened = True, False
             self.count += 1
-            self._after(self._seconds, self._end)
+            self._after(self._pause.next(), self._end)
             self.on_pause()
         return NoSocket(str(why))
 
@@ -170,7 +172,7 @@ class Shortage:
         if not self.opened:  # nobody has got a socket since the last pause, or nobody has tried
             self._after(QUIET, self._over)
             return
-        self._seconds = 0.0
+        self._pause.reset()
         logger.info("this machine has sockets again")
 
     def _after(self, seconds: float, call: Callable[[], None]) -> None:

@@ -14,6 +14,7 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import TypeVar
 
+from webcrawl.base.doubling import Doubling
 from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
@@ -181,7 +182,7 @@ class Sender:
         self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
         self._stopped = False
         self._begun: set[str] = set()  # names that this process wrote, perhaps in part
-        self._wait, self._retry_at, self._away_since = SHORTEST, 0.0, 0.0
+        self._wait, self._retry_at, self._away_since = Doubling(SHORTEST, LONGEST), 0.0, 0.0
         self._told: set[type] = set()
         self.moved = clock()  # when something last was
         self.failures = 0
@@ -266,7 +267,7 @@ class Sender:
     def _fails(self, error: Exception) -> None:
         now = self._clock()
         self.failures += 1
-        self._retry_at, self._wait = now + self._wait, min(2 * self._wait, LONGEST)
+        self._retry_at = now + self._wait.next()
         why = text_without_credentials(words_of(error))
         if not self.is_away:
             self._away_since = now
@@ -279,7 +280,8 @@ class Sender:
     def _answers(self) -> None:
         if self.is_away:
             logger.info("%s: takes files again, after %.0f s", self._address, self._clock() - self._away_since)
-        self._wait, self._retry_at, self._away_since = SHORTEST, 0.0, 0.0
+        self._wait.reset()
+        self._retry_at, self._away_since = 0.0, 0.0
 
     def _going(self) -> None:
         """Called for each piece."""

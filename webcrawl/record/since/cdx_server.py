@@ -15,6 +15,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_label
+from webcrawl.base.doubling import Doubling
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Referred
 from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
@@ -82,7 +83,7 @@ class CdxServer:
         self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
         self._kept, self._is_cut = 0, False
         self._algorithms: set[str] = set()  # of the digests that it has, as far as is known
-        self._pause, self._until = 0.0, float("-inf")
+        self._pause, self._until = Doubling(PAUSE, LONGEST_PAUSE), float("-inf")
 
     def find(self, url: str, answer: Exchange) -> Referred | None:
         """A capture with what this answer has, of this URL or, as far as that is known, of another one nearby."""
@@ -116,10 +117,9 @@ class CdxServer:
             captures = self._of(url)
         except (OSError, HTTPException, ValueError, RecursionError) as error:
             self._connection.close()
-            self._pause = min(max(2 * self._pause, PAUSE), LONGEST_PAUSE)
-            self._until = self._clock() + max(self._pause, getattr(error, "wait", 0.0))
+            self._until = self._clock() + max(self._pause.next(), getattr(error, "wait", 0.0))
             raise NoAnswer(f"{self.address}: {words_of(error)}") from error
-        self._pause = 0.0
+        self._pause.reset()
         return captures
 
     def _of(self, url: str) -> Captures:
