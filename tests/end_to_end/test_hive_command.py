@@ -190,7 +190,7 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     assert (HiveFolder(job).known().drones, HiveFolder(job).known().wanted) == ((0,), ())
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
-    assert hive("verify", job)[0] == 0
+    assert command("scrapy", "verify", job).returncode == 0
 
 
 def test_the_folder_of_another_crawl(start, server, tmp_path):

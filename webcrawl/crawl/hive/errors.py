@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgpack
@@ -18,9 +20,13 @@ class CannotRead(HiveError):  # noqa: N818 - reads as what it is
     """The system refuses a file or folder: for want of descriptors, perhaps, which may pass."""
 
 
-def refused(error: OSError, file: Path) -> CannotRead:
-    """The error that says what the system refused, of the file that it names, or else of this one."""
-    return CannotRead(f"{error.filename or file}: {error.strerror or error}")
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """Has CannotRead say what the system refuses: of the file that it names, or else of this one."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotRead(f"{error.filename or file}: {error.strerror or error}") from error
 
 
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
-from webcrawl.crawl.hive.errors import CannotRead, HiveError, refused
+from webcrawl.crawl.hive.errors import CannotRead, HiveError, reading
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
@@ -61,34 +61,31 @@ class HiveFolder:
 
     def check_logs(self, drones: Iterable[int]) -> None:
         """HiveError: what a drone prints cannot go where it belongs, so that none could ever start."""
-        try:
+        with reading(self.path):
             for log in map(self.log, drones):
                 log.parent.mkdir(exist_ok=True)
                 appending(log).close()
-        except OSError as error:
-            raise refused(error, self.path) from error
 
     def read(self) -> Founding | None:
         """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
         file = self.path / HIVE
         try:
-            if not file.exists():
-                if (self.path / "state").exists():
-                    raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
-                return None
-            with regular(file) as opened:
-                return _founding(file, json.load(opened))
-        except OSError as error:
-            raise refused(error, file) from error
+            with reading(file):
+                if file.exists():
+                    with regular(file) as opened:
+                        return _founding(file, json.load(opened))
+                is_single = (self.path / "state").exists()
         except (ValueError, RecursionError) as error:
             raise HiveError(f"{file}: damaged: {error}") from error
+        if is_single:
+            raise HiveError(f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own")
+        return None
 
     def all_drones(self) -> tuple[int, ...]:
         """Those that a start begins with, and those that were there once."""
         try:
-            found = hive_of(self.path)
-        except OSError as error:
-            raise refused(error, self.path) from error
+            with reading(self.path):
+                found = hive_of(self.path)
         except StoreError as error:
             passes = isinstance(error.__cause__, OSError)
             raise (CannotRead if passes else HiveError)(str(error)) from error
@@ -175,20 +172,17 @@ class HiveFolder:
     def lock(self) -> Lock:
         """Makes the folder if need be; held until it is closed. HiveError: another process has it."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            return Lock(self.path)
+            with reading(self.path):
+                self.path.mkdir(parents=True, exist_ok=True)
+                return Lock(self.path)
         except StateLocked as error:
             raise HiveError(f"{self.path}: another process runs this hive") from error
-        except OSError as error:
-            raise refused(error, self.path) from error
 
     @property
     def supervised(self) -> bool:
         """True if a process runs this hive on this machine: it starts what is to run, and follows a change."""
-        try:
+        with reading(self.path):
             return is_held(self.path)
-        except OSError as error:
-            raise refused(error, self.path) from error
 
     @property
     def finished(self) -> bool:
@@ -199,10 +193,8 @@ class HiveFolder:
     def running(self, number: int) -> bool:
         """True if a process has the JOBDIR of this drone."""
         state = self.drone(number) / "state"
-        try:
+        with reading(state):
             return is_held(state)
-        except OSError as error:
-            raise refused(error, state) from error
 
     def figures(self, number: int) -> dict[str, Any]:
         """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""

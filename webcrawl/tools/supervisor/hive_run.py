@@ -108,7 +108,6 @@ class Watching:
         self.drones = list(folder.known().drones)
         self.figures: Mapping[str, Any] = saved(folder)
         self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
-        self._told = False
         self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
         self.trouble: Exception | None = None  # why it does not watch any more
 
@@ -172,15 +171,13 @@ class Watching:
                 reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
                 for drone in self._folder.all_drones()
             )
-            if self._told:
+            if self._said.pop("look", None):
                 logger.info("the drones' signs of life can be read again")
-            self._told = False
         except CannotRead:  # no file of the checkpoints either
             raise
         except (Away, HiveError) as error:
-            if isinstance(error, HiveError) and not self._told:  # a right is missing, perhaps: the drones go on
-                logger.warning("the drones' signs of life cannot be read: %s", error)
-                self._told = True
+            if isinstance(error, HiveError):  # a right is missing, perhaps: the drones go on
+                self._say("look", f"the drones' signs of life cannot be read: {error}")
             self.figures, self.silent = saved(self._folder), {}
 
     def _follow(self, look: Look) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from redis.asyncio import Redis
@@ -16,7 +16,7 @@ from webcrawl.adapter.redis_client import client_maker, has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
-from webcrawl.crawl.hive.errors import Away, HiveError, refused
+from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator
 
@@ -48,24 +48,16 @@ def at(url: str, name: str) -> MakeOperator:
 def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
     """Runs as long as it is needed. `memory`: bytes for links on their way."""
     server = EmbeddedServer(folder, memory)
-    try:
+    with reading(folder):
         server.start()
-    except OSError as error:
-        raise refused(error, folder) from error
     file = folder / URL
     try:
-        _tell(server.url, file)
+        with reading(file):
+            file.write_text(f"{server.url}\n", encoding="utf-8")
         yield server
     finally:
         file.unlink(missing_ok=True)
         server.stop()
-
-
-def _tell(url: str, file: Path) -> None:
-    try:
-        file.write_text(f"{url}\n", encoding="utf-8")
-    except OSError as error:
-        raise refused(error, file) from error
 
 
 def url_of(folder: Path) -> str:
@@ -73,13 +65,10 @@ def url_of(folder: Path) -> str:
 
     The copy of a running hive has the file, too, which leads to the original: a command to one is not for the other.
     """
-    try:
+    with reading(folder), suppress(FileNotFoundError):
         url = (folder / URL).read_text(encoding="utf-8").strip()
         return url if Path(url.removeprefix(UNIX)).parent.samefile(folder) else ""
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise refused(error, folder) from error
+    return ""
 
 
 async def _reached(operator: Operator, settings: BaseSettings) -> None:
