@@ -167,41 +167,37 @@ class TestHanging:
 
 
 class TestLeftovers:
-    """Exit status 1 of a drone that has crawled to its end, but whose store is away."""
+    """Exit status 1 of a drone that has crawled to its end, but has left something undone."""
 
-    def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog):
-        """Its line names the files and the command; the others are left alone, and the exit status is 1."""
+    @pytest.mark.parametrize(
+        ("figures", "line"),
+        [
+            (
+                {"store/waiting": 3},
+                "files not sent or verified: 3; scrapy export store does it, or the next start",
+            ),
+            (
+                {"requests/unkept": 4, "status/-5005": 1},
+                "requests of the spider lost: 5, as its log says",
+            ),
+            (
+                {"seed_lists_away": 1},
+                "lists of seeds not read to the end: 1, as its log says",
+            ),
+        ],
+    )
+    def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog, figures, line):
+        """Its line says what is left; the others are left alone, and the exit status is 1."""
         first, second = scene.begin(2)
-        scene.figures[0] = {"reason": "finished", "at": "12:00", "store/waiting": 3}
+        scene.now += HEALTHY
+        scene.figures[0] = {"reason": "finished", "at": "12:00", **figures}
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
 
-        line = "drone 0: ended, but files not sent or verified: 3; scrapy export store does it, or the next start"
-        assert caplog.messages == [line]
+        assert caplog.messages == [f"drone 0: ended, but {line}"]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
-
-    def test_lost_requests_are_no_reason_either(self, scene, caplog):
-        """A drone that has lost requests of its spider has ended: nothing brings them back."""
-        (drone,) = scene.begin(1)
-        scene.figures[0] = {"reason": "finished", "at": "12:00", "requests/unkept": 4, "status/-5005": 1}
-        scene.end(drone, 1)
-        scene.after(LONGEST_WAIT)
-
-        assert caplog.messages == ["drone 0: ended, but requests of the spider lost: 5, as its log says"]
-        assert (len(scene.started), scene.supervisor.working, scene.supervisor.status) == (1, False, 1)
-
-    def test_lists_that_cannot_be_read_are_no_reason_either(self, scene, caplog):
-        """A drone that has waited for hosts set aside, and lacks a list of seeds, would wait again and again."""
-        (drone,) = scene.begin(1)
-        scene.now += HEALTHY
-        scene.figures[0] = {"reason": "finished", "at": "12:00", "seed_lists_away": 1}
-        scene.end(drone, 1)
-        scene.after(LONGEST_WAIT)
-
-        assert caplog.messages == ["drone 0: ended, but lists of seeds not read to the end: 1, as its log says"]
-        assert (len(scene.started), scene.supervisor.working, scene.supervisor.status) == (1, False, 1)
 
     def test_a_limit_of_one_is_a_limit_of_all_then_too(self, scene):
         """The others would wait for it in vain, stored or not."""
