@@ -1,9 +1,22 @@
-"""One real server for each worker."""
+"""One real server for each worker, and a loop for each test that is a coroutine."""
+
+import asyncio
+from inspect import iscoroutinefunction, signature
 
 import pytest
 
 from tests.support.redis_server import emptied
 from webcrawl.crawl.hive.embedded import EmbeddedServer
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Runs a test that is a coroutine."""
+    if not iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in signature(pyfuncitem.obj).parameters}
+    asyncio.run(pyfuncitem.obj(**arguments))
+    return True
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ def test_a_user_without_rights(url, rights, missing):
     assert missing in line
 
 
-def test_the_rights_that_suffice(url):
+async def test_the_rights_that_suffice(url):
     """docs/hive.md names the rights that a drone needs."""
     rights = (
         "~webcrawl:* +@connection +@transaction +info +eval +get +set +del +unlink +exists +pexpire +time "
@@ -75,28 +75,25 @@ def test_the_rights_that_suffice(url):
     with Redis.from_url(url) as client:
         client.execute_command("ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split())
 
-    async def run():
-        server = Server(clients(url, username="drone", password=SECRET), "test")
-        await server.open()
-        await server.join(member(drones=1))
-        (place,) = await server.send(0, [b"a"])
-        assert await server.read(BEGINNING, 10, 0.1) == [(place, b"a")]
-        await server.acknowledge(place)
-        await server.command("pause")
-        for _ in range(3):
-            await beat(server)
-        await server.give_up(1)
-        await server.forget(1)
-        seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
-        for push in ("rpush", "sadd", "zadd"):
-            with Redis.from_url(url) as client:
-                getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
-            assert await seeds.turn() == 1
-        seeds.committed()
-        await seeds.finish()
-        await server.close()
-
-    asyncio.run(run())
+    server = Server(clients(url, username="drone", password=SECRET), "test")
+    await server.open()
+    await server.join(member(drones=1))
+    (place,) = await server.send(0, [b"a"])
+    assert await server.read(BEGINNING, 10, 0.1) == [(place, b"a")]
+    await server.acknowledge(place)
+    await server.command("pause")
+    for _ in range(3):
+        await beat(server)
+    await server.give_up(1)
+    await server.forget(1)
+    seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
+    for push in ("rpush", "sadd", "zadd"):
+        with Redis.from_url(url) as client:
+            getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
+        assert await seeds.turn() == 1
+    seeds.committed()
+    await seeds.finish()
+    await server.close()
 
 
 def test_a_server_that_drops_keys(tmp_path):
@@ -119,16 +116,12 @@ async def _old(reader, writer):
     writer.close()
 
 
-def test_an_old_redis():
+async def test_an_old_redis():
     """Redis 5 is refused with the version that is needed."""
-
-    async def run():
-        async with await asyncio.start_server(_old, "127.0.0.1", 0) as listening:
-            port = listening.sockets[0].getsockname()[1]
-            with pytest.raises(HiveError, match=r"the server is Redis 5\.0\.7; Redis 6\.2 or Valkey is needed"):
-                await joins(f"redis://127.0.0.1:{port}", member())
-
-    asyncio.run(run())
+    async with await asyncio.start_server(_old, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        with pytest.raises(HiveError, match=r"the server is Redis 5\.0\.7; Redis 6\.2 or Valkey is needed"):
+            await joins(f"redis://127.0.0.1:{port}", member())
 
 
 def test_nobody_answers(tmp_path):
@@ -213,29 +206,24 @@ def overwritten(name):
         (lambda client, keys, _: client.sadd(keys.gone, GARBAGE), "queen drone joins"),
     ],
 )
-def test_what_cannot_be_read(url, forge, told):
+async def test_what_cannot_be_read(url, forge, told):
     """What is of the right type, and still no hive's, is one line for each that comes upon it."""
-
-    async def run():
-        async with drones(url) as (drone, queen):
-            epoch, operator = (await beat(queen)).epoch, Operator(clients(url), "test")
-            with Redis.from_url(url) as client:
-                forge(client, Keys("test"), epoch)
-            lines = {}
-            asks = {"queen": beat(queen), "drone": beat(drone), "joins": joins(url, member()), "looks": operator.look()}
-            for who, ask in asks.items():
-                try:
-                    await ask
-                except HiveError as error:
-                    lines[who] = str(error)
-            await operator.close()
-        assert " ".join(lines) == told
-        assert all(
-            "what the server has of the hive cannot be read, somebody else writes to it" in line
-            for line in lines.values()
-        )
-
-    asyncio.run(run())
+    async with drones(url) as (drone, queen):
+        epoch, operator = (await beat(queen)).epoch, Operator(clients(url), "test")
+        with Redis.from_url(url) as client:
+            forge(client, Keys("test"), epoch)
+        lines = {}
+        asks = {"queen": beat(queen), "drone": beat(drone), "joins": joins(url, member()), "looks": operator.look()}
+        for who, ask in asks.items():
+            try:
+                await ask
+            except HiveError as error:
+                lines[who] = str(error)
+        await operator.close()
+    assert " ".join(lines) == told
+    assert all(
+        "what the server has of the hive cannot be read, somebody else writes to it" in line for line in lines.values()
+    )
 
 
 def test_tls(tmp_path):

@@ -26,81 +26,61 @@ async def founded(url):
     return hive
 
 
-def test_a_lost_folder_is_noticed(url):
+async def test_a_lost_folder_is_noticed(url):
     """Drones bring the others' states, too: a drone with an empty folder is refused though the server knew nothing."""
-
-    async def run():
-        hive = await founded(url)
-        await joins(url, resumed(hive, 0))
-        with pytest.raises(HiveError, match=r"drone 1 of this hive has its state in another folder"):
-            await joins(url, member(1, state=LOST))
-
-    asyncio.run(run())
+    hive = await founded(url)
+    await joins(url, resumed(hive, 0))
+    with pytest.raises(HiveError, match=r"drone 1 of this hive has its state in another folder"):
+        await joins(url, member(1, state=LOST))
 
 
-def test_a_lost_folder_comes_first(url):
+async def test_a_lost_folder_comes_first(url):
     """It founds a hive, which gives way to the one that the others have; then it is told so."""
+    hive = await founded(url)
+    lost = Server(clients(url), "test")
+    await lost.open()
+    await lost.join(member(1, state=LOST))
+    await beat(lost)
 
-    async def run():
-        hive = await founded(url)
-        lost = Server(clients(url), "test")
-        await lost.open()
-        await lost.join(member(1, state=LOST))
+    assert (await joins(url, resumed(hive, 0))).key == hive.key
+    with pytest.raises(HiveError, match="drone 1 of this hive has its state in another folder"):
         await beat(lost)
-
-        assert (await joins(url, resumed(hive, 0))).key == hive.key
-        with pytest.raises(HiveError, match="drone 1 of this hive has its state in another folder"):
-            await beat(lost)
-        await lost.close()
-        assert (await joins(url, resumed(hive, 1))).key == hive.key
-
-    asyncio.run(run())
+    await lost.close()
+    assert (await joins(url, resumed(hive, 1))).key == hive.key
 
 
-def test_a_whole_hive_does_not_give_way(url):
+async def test_a_whole_hive_does_not_give_way(url):
     """Once all drones of a hive have joined, nobody with another key takes its place."""
+    hive = await founded(url)
+    newer = [await joins(url, member(drone, state=f"{drone + 7:032x}")) for drone in (0, 1)]
+    with pytest.raises(HiveError, match="belongs to another hive than the one that the server knows"):
+        await joins(url, resumed(hive, 0))
 
-    async def run():
-        hive = await founded(url)
-        newer = [await joins(url, member(drone, state=f"{drone + 7:032x}")) for drone in (0, 1)]
-        with pytest.raises(HiveError, match="belongs to another hive than the one that the server knows"):
-            await joins(url, resumed(hive, 0))
-
-        assert newer[0].key == newer[1].key != hive.key
-
-    asyncio.run(run())
+    assert newer[0].key == newer[1].key != hive.key
 
 
-def test_a_hive_is_fresh_until_all_have_come(url):
+async def test_a_hive_is_fresh_until_all_have_come(url):
     """As long as not all of its drones have joined, a new hive may give way, and who looks again is told the key."""
+    older = await founded(url)
+    fresh = await joins(url, member(0))
+    await joins(url, resumed(older, 1, others={}))
+    again = await joins(url, member(0))
 
-    async def run():
-        older = await founded(url)
-        fresh = await joins(url, member(0))
-        await joins(url, resumed(older, 1, others={}))
-        again = await joins(url, member(0))
-
-        assert (fresh.fresh, again.fresh) == (True, False)
-        assert fresh.key != older.key == again.key
-
-    asyncio.run(run())
+    assert (fresh.fresh, again.fresh) == (True, False)
+    assert fresh.key != older.key == again.key
 
 
-def test_a_drone_that_has_kept_nothing_yet_founds_the_hive_that_it_heard_of(url):
+async def test_a_drone_that_has_kept_nothing_yet_founds_the_hive_that_it_heard_of(url):
     """A server that is emptied while a drone comes hears of the same hive from it: others may have kept its key."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            hive = await one.join(member(0))
-            emptied(url)
-            again = await other.join(member(1))
-            assert (again.key, again.fresh) == (hive.key, True)
-            assert (await joins(url, resumed(hive, 0))).key == hive.key
-
-    asyncio.run(run())
+    async with drones(url) as (one, other):
+        hive = await one.join(member(0))
+        emptied(url)
+        again = await other.join(member(1))
+        assert (again.key, again.fresh) == (hive.key, True)
+        assert (await joins(url, resumed(hive, 0))).key == hive.key
 
 
-def test_an_entry_whose_answer_is_lost(url, monkeypatch):
+async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
     """A drone that does not know whether it has entered a hive founds it again if the server has lost it meanwhile."""
     execute = Pipeline.execute
 
@@ -109,61 +89,46 @@ def test_an_entry_whose_answer_is_lost(url, monkeypatch):
         monkeypatch.undo()
         raise Cut("the connection")
 
-    async def run():
-        hive = await joins(url, member(0))
-        server = Server(clients(url), "test")
-        await server.open()
-        monkeypatch.setattr(Pipeline, "execute", lost)
-        with pytest.raises(Away):
-            await server.join(member(1))
-        emptied(url)
-        await server.open()
-        assert (await server.join(member(1))).key == hive.key
-        await server.close()
-
-    asyncio.run(run())
+    hive = await joins(url, member(0))
+    server = Server(clients(url), "test")
+    await server.open()
+    monkeypatch.setattr(Pipeline, "execute", lost)
+    with pytest.raises(Away):
+        await server.join(member(1))
+    emptied(url)
+    await server.open()
+    assert (await server.join(member(1))).key == hive.key
+    await server.close()
 
 
-def test_a_hive_that_shrinks_is_not_fresh_again(url):
+async def test_a_hive_that_shrinks_is_not_fresh_again(url):
     """A hive from which a drone was taken out does not give way to the state of another hive."""
-
-    async def run():
-        other = await founded(url)
-        async with drones(url, 3) as (one, *_):
-            await one.give_up(2)
-            await one.forget(2)
-            with pytest.raises(HiveError, match="belongs to another hive"):
-                await joins(url, resumed(other, 0, state=LOST))
-
-    asyncio.run(run())
+    other = await founded(url)
+    async with drones(url, 3) as (one, *_):
+        await one.give_up(2)
+        await one.forget(2)
+        with pytest.raises(HiveError, match="belongs to another hive"):
+            await joins(url, resumed(other, 0, state=LOST))
 
 
-def test_looking_again_changes_nothing(url):
+async def test_looking_again_changes_nothing(url):
     """A drone that joins as it is known writes nothing, so that many can wait for each other."""
-
-    async def run():
+    await joins(url, member(0))
+    with Redis.from_url(url) as client:
+        before = client.info()["rdb_changes_since_last_save"]
         await joins(url, member(0))
-        with Redis.from_url(url) as client:
-            before = client.info()["rdb_changes_since_last_save"]
-            await joins(url, member(0))
-            assert client.info()["rdb_changes_since_last_save"] == before
-
-    asyncio.run(run())
+        assert client.info()["rdb_changes_since_last_save"] == before
 
 
-def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
+async def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
     """Who has not heard yet that a drone was taken out does not bring it in again."""
-
-    async def run():
-        await joins(url, member(0))
-        hive = await joins(url, member(1))
-        async with drones(url) as (one, _):
-            await one.give_up(1)
-            await one.forget(1)
-            assert set((await one.join(resumed(hive, 0))).members) == {0}
-            assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
-
-    asyncio.run(run())
+    await joins(url, member(0))
+    hive = await joins(url, member(1))
+    async with drones(url) as (one, _):
+        await one.give_up(1)
+        await one.forget(1)
+        assert set((await one.join(resumed(hive, 0))).members) == {0}
+        assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
 
 
 def test_what_a_checkpoint_has_of_commands(url, tmp_path):

@@ -11,89 +11,65 @@ from webcrawl.crawl.hive.errors import Full, HiveError
 from webcrawl.crawl.hive.keys import BEGINNING, Keys
 
 
-def test_letters_arrive_in_order(url):
+async def test_letters_arrive_in_order(url):
     """What is sent to a drone is read by it, in order, from the place that it names."""
+    async with drones(url) as (one, other):
+        places = await one.send(1, [b"a", b"b", b"c"])
 
-    async def run():
-        async with drones(url) as (one, other):
-            places = await one.send(1, [b"a", b"b", b"c"])
-
-            assert await other.read(BEGINNING, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
-            assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
-            assert await one.read(BEGINNING, 10, 0) == []
-
-    asyncio.run(run())
+        assert await other.read(BEGINNING, 10, 0) == list(zip(places, [b"a", b"b", b"c"], strict=True))
+        assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
+        assert await one.read(BEGINNING, 10, 0) == []
 
 
-def test_what_others_put_into_a_stream_is_an_empty_letter(url):
+async def test_what_others_put_into_a_stream_is_an_empty_letter(url):
     """An entry without the field of letters is read as nothing, and those behind it are read."""
+    async with drones(url) as (one, other):
+        await one.send(1, [b"a"])
+        with Redis.from_url(url) as client:
+            (stream,) = client.scan_iter("webcrawl:{test:1}:*")
+            client.xadd(stream, {"who": "somebody"})
+        await one.send(1, [b"b"])
 
-    async def run():
-        async with drones(url) as (one, other):
-            await one.send(1, [b"a"])
-            with Redis.from_url(url) as client:
-                (stream,) = client.scan_iter("webcrawl:{test:1}:*")
-                client.xadd(stream, {"who": "somebody"})
-            await one.send(1, [b"b"])
-
-            assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"a", b"", b"b"]
-
-    asyncio.run(run())
+        assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"a", b"", b"b"]
 
 
-def test_a_read_waits_for_the_first_letter(url):
+async def test_a_read_waits_for_the_first_letter(url):
     """A read that finds nothing waits until something is sent."""
+    async with drones(url) as (one, other):
+        reading = asyncio.create_task(other.read(BEGINNING, 10, 5))
+        await asyncio.sleep(0.05)
+        await one.send(1, [b"a"])
 
-    async def run():
-        async with drones(url) as (one, other):
-            reading = asyncio.create_task(other.read(BEGINNING, 10, 5))
-            await asyncio.sleep(0.05)
-            await one.send(1, [b"a"])
-
-            assert [data for _, data in await reading] == [b"a"]
-
-    asyncio.run(run())
+        assert [data for _, data in await reading] == [b"a"]
 
 
-def test_acknowledged_letters_are_removed(url):
+async def test_acknowledged_letters_are_removed(url):
     """The server forgets what is acknowledged, and tells the others how far that is."""
+    async with drones(url) as (one, other):
+        places = await one.send(1, [b"a", b"b", b"c"])
+        await other.acknowledge(places[1])
 
-    async def run():
-        async with drones(url) as (one, other):
-            places = await one.send(1, [b"a", b"b", b"c"])
-            await other.acknowledge(places[1])
-
-            assert (await beat(one)).acks == {1: places[1]}
-            assert await other.read(BEGINNING, 10, 0) == [(places[2], b"c")]
-
-    asyncio.run(run())
+        assert (await beat(one)).acks == {1: places[1]}
+        assert await other.read(BEGINNING, 10, 0) == [(places[2], b"c")]
 
 
-def test_a_beat_tells_who_is_there(url):
+async def test_a_beat_tells_who_is_there(url):
     """A drone hears of the others that are members, and of those that have given a sign of life."""
+    async with drones(url, 3) as (one, other, _):
+        await beat(one)
+        await beat(other)
+        heard = await beat(one)
 
-    async def run():
-        async with drones(url, 3) as (one, other, _):
-            await beat(one)
-            await beat(other)
-            heard = await beat(one)
-
-            assert set(heard.members) == {0, 1, 2}
-            assert heard.alive == {0, 1}
-
-    asyncio.run(run())
+        assert set(heard.members) == {0, 1, 2}
+        assert heard.alive == {0, 1}
 
 
-def test_all_are_told_to_rest(url):
+async def test_all_are_told_to_rest(url):
     """What the queen says about all is told with each beat."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            before = await beat(other)
-            await one.let_rest()
-            assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
-
-    asyncio.run(run())
+    async with drones(url) as (one, other):
+        before = await beat(other)
+        await one.let_rest()
+        assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
 
 
 def test_nothing_stays_for_ever(url):
@@ -120,90 +96,70 @@ def test_nothing_stays_for_ever(url):
     assert all(0 < seconds <= KEEP for seconds in left.values()), left
 
 
-def test_one_drone_is_the_queen(url):
+async def test_one_drone_is_the_queen(url):
     """The first one is the queen, and alone gets the reports; when it leaves, another one is."""
+    async with drones(url) as (one, other):
+        await beat(one, b"first")
+        assert (await beat(other, b"second")).queen == 0
+        heard = await beat(one, b"third")
+        assert heard.reports == {0: b"third", 1: b"second"}
+        assert (await beat(other, b"second")).reports == {}
+        await one.close()
 
-    async def run():
-        async with drones(url) as (one, other):
-            await beat(one, b"first")
-            assert (await beat(other, b"second")).queen == 0
-            heard = await beat(one, b"third")
-            assert heard.reports == {0: b"third", 1: b"second"}
-            assert (await beat(other, b"second")).reports == {}
-            await one.close()
-
-            assert (await beat(other, b"second")).queen == 1
-
-    asyncio.run(run())
+        assert (await beat(other, b"second")).queen == 1
 
 
-def test_a_later_map_replaces_the_former(url):
+async def test_a_later_map_replaces_the_former(url):
     """A map is published if it is later than the one that stands there, and drones with another one are told."""
+    async with drones(url) as (one, other):
+        later = fair(2, generation=3)
+        assert (await beat(other)).map is None
 
-    async def run():
-        async with drones(url) as (one, other):
-            later = fair(2, generation=3)
-            assert (await beat(other)).map is None
-
-            assert await one.publish_map(later)
-            assert not await other.publish_map(fair(2, generation=2))
-            assert (await beat(other)).map == later.pack()
-            assert (await beat(other, generation=3)).map is None
-
-    asyncio.run(run())
+        assert await one.publish_map(later)
+        assert not await other.publish_map(fair(2, generation=2))
+        assert (await beat(other)).map == later.pack()
+        assert (await beat(other, generation=3)).map is None
 
 
-def test_commands_have_ascending_numbers(url):
+async def test_commands_have_ascending_numbers(url):
     """Commands reach all drones once, in order."""
+    async with drones(url) as (one, other):
+        first = await one.command("exclude", "example.com/")
+        second = await other.command("set", "LOG_LEVEL", "DEBUG")
+        heard = (await beat(other)).commands
 
-    async def run():
-        async with drones(url) as (one, other):
-            first = await one.command("exclude", "example.com/")
-            second = await other.command("set", "LOG_LEVEL", "DEBUG")
-            heard = (await beat(other)).commands
-
-            assert [(c.number, c.name, c.args) for c in heard] == [
-                (first, "exclude", ("example.com/",)),
-                (second, "set", ("LOG_LEVEL", "DEBUG")),
-            ]
-            assert [c.number for c in (await beat(one, after=first)).commands] == [second]
-
-    asyncio.run(run())
+        assert [(c.number, c.name, c.args) for c in heard] == [
+            (first, "exclude", ("example.com/",)),
+            (second, "set", ("LOG_LEVEL", "DEBUG")),
+        ]
+        assert [c.number for c in (await beat(one, after=first)).commands] == [second]
 
 
-def test_the_bound_of_the_streams(url):
+async def test_the_bound_of_the_streams(url):
     """Beyond its memory nothing is sent, until something is acknowledged."""
+    async with drones(url, memory=100_000) as (one, other):
+        places = await one.send(1, [b"x" * 50_000])
+        with pytest.raises(Full, match="may have no more"):
+            await one.send(1, [b"x" * 60_000])
+        for server in (one, one, one, other):
+            await beat(server)
+        assert other.filling
+        with pytest.raises(Full, match="may have no more"):
+            await other.send(0, [b"x" * 60_000])
+        await other.acknowledge(places[0])
+        for server in (one, one, other):
+            await beat(server)
 
-    async def run():
-        async with drones(url, memory=100_000) as (one, other):
-            places = await one.send(1, [b"x" * 50_000])
-            with pytest.raises(Full, match="may have no more"):
-                await one.send(1, [b"x" * 60_000])
-            for server in (one, one, one, other):
-                await beat(server)
-            assert other.filling
-            with pytest.raises(Full, match="may have no more"):
-                await other.send(0, [b"x" * 60_000])
-            await other.acknowledge(places[0])
-            for server in (one, one, other):
-                await beat(server)
-
-            assert not other.filling
-            assert await other.send(0, [b"x" * 60_000])
-
-    asyncio.run(run())
+        assert not other.filling
+        assert await other.send(0, [b"x" * 60_000])
 
 
-def test_another_folder_under_the_same_number(url):
+async def test_another_folder_under_the_same_number(url):
     """A second folder that wants to be the same drone is refused in one line: where the first is, and HIVE_NAME."""
-
-    async def run():
-        first = "drone 1 of this hive has its state in /crawl/drone-1 on here, not"
-        async with drones(url):
-            with pytest.raises(HiveError, match=rf"{first}.*; if that is another hive, set HIVE_NAME$"):
-                await joins(url, member(1, state="f" * 32, jobdir="/elsewhere"))
-
-    asyncio.run(run())
+    first = "drone 1 of this hive has its state in /crawl/drone-1 on here, not"
+    async with drones(url):
+        with pytest.raises(HiveError, match=rf"{first}.*; if that is another hive, set HIVE_NAME$"):
+            await joins(url, member(1, state="f" * 32, jobdir="/elsewhere"))
 
 
 @pytest.mark.parametrize(
@@ -214,29 +170,21 @@ def test_another_folder_under_the_same_number(url):
         ({"key": b"another"}, "belongs to another hive"),
     ],
 )
-def test_a_drone_that_does_not_belong_here(url, changes, line):
+async def test_a_drone_that_does_not_belong_here(url, changes, line):
     """Another number of drones, another partition, or the state of another hive, is refused in one line."""
-
-    async def run():
-        async with drones(url):
-            with pytest.raises(HiveError, match=line):
-                await joins(url, member(1, **changes))
-
-    asyncio.run(run())
+    async with drones(url):
+        with pytest.raises(HiveError, match=line):
+            await joins(url, member(1, **changes))
 
 
-def test_a_resumed_drone_founds_the_hive_anew(url):
+async def test_a_resumed_drone_founds_the_hive_anew(url):
     """A drone with a state brings key, map and members to a server that has nothing; drones without one learn them."""
+    async with drones(url) as (one, other):
+        hive = await one.join(member(0))
+        await one._client.flushall()
+        again = await other.join(resumed(hive, 1, map=fair(2, generation=5)))
 
-    async def run():
-        async with drones(url) as (one, other):
-            hive = await one.join(member(0))
-            await one._client.flushall()
-            again = await other.join(resumed(hive, 1, map=fair(2, generation=5)))
-
-            assert (again.key, again.map.generation, again.members) == (hive.key, 5, hive.members)
-            assert (await one.join(resumed(hive))).map.generation == 5
-            with pytest.raises(HiveError, match="drone 0 of this hive has its state in another folder"):
-                await joins(url, member(0, state="f" * 32))
-
-    asyncio.run(run())
+        assert (again.key, again.map.generation, again.members) == (hive.key, 5, hive.members)
+        assert (await one.join(resumed(hive))).map.generation == 5
+        with pytest.raises(HiveError, match="drone 0 of this hive has its state in another folder"):
+            await joins(url, member(0, state="f" * 32))

@@ -131,97 +131,73 @@ def test_opening_again(tmp_path):
         asyncio.run(run(theirs))
 
 
-def test_everything_is_removed_from_the_server(url):
+async def test_everything_is_removed_from_the_server(url):
     """A drone that hears that the server was emptied begins a new epoch, which the others follow."""
+    async with drones(url) as (one, other):
+        await one.send(1, [b"lost"])
+        with Redis.from_url(url) as client:
+            client.flushall()
+        with pytest.raises(NewEpoch) as first:
+            await beat(one)
+        with pytest.raises(NewEpoch) as second:
+            await other.acknowledge("1-1")
 
-    async def run():
-        async with drones(url) as (one, other):
-            await one.send(1, [b"lost"])
-            with Redis.from_url(url) as client:
-                client.flushall()
-            with pytest.raises(NewEpoch) as first:
-                await beat(one)
-            with pytest.raises(NewEpoch) as second:
-                await other.acknowledge("1-1")
-
-            assert first.value.epoch == second.value.epoch
-
-    asyncio.run(run())
+        assert first.value.epoch == second.value.epoch
 
 
-def test_everything_is_removed_and_another_comes_first(url):
+async def test_everything_is_removed_and_another_comes_first(url):
     """The first drone brings the others' states; each of them, when it comes, is known as the one that it is."""
+    async with drones(url) as (one, other):
+        await beat(one)
+        with Redis.from_url(url) as client:
+            client.flushall()
+        await anew(one, lambda: beat(one))
+        await anew(other, lambda: beat(other))
 
-    async def run():
-        async with drones(url) as (one, other):
-            await beat(one)
-            with Redis.from_url(url) as client:
-                client.flushall()
-            await anew(one, lambda: beat(one))
-            await anew(other, lambda: beat(other))
-
-            assert set((await beat(one)).members) == {0, 1}
-
-    asyncio.run(run())
+        assert set((await beat(one)).members) == {0, 1}
 
 
-def test_a_stream_is_removed(url):
+async def test_a_stream_is_removed(url):
     """Whoever removes a stream removes letters: a new epoch begins, for sender and receiver."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            await one.send(1, [b"lost"])
-            with Redis.from_url(url) as client:
-                client.delete(*client.keys("webcrawl:{test:1}:*"))
-            with pytest.raises(NewEpoch):
-                await one.send(1, [b"more"])
-            with pytest.raises(NewEpoch):
-                await beat(other)
-
-    asyncio.run(run())
+    async with drones(url) as (one, other):
+        await one.send(1, [b"lost"])
+        with Redis.from_url(url) as client:
+            client.delete(*client.keys("webcrawl:{test:1}:*"))
+        with pytest.raises(NewEpoch):
+            await one.send(1, [b"more"])
+        with pytest.raises(NewEpoch):
+            await beat(other)
 
 
-def test_a_receiver_notices_that_its_stream_was_removed(url):
+async def test_a_receiver_notices_that_its_stream_was_removed(url):
     """A drone that only reads hears of it with its next beat."""
-
-    async def run():
-        async with drones(url) as (one, other):
-            await one.send(1, [b"lost"])
-            with Redis.from_url(url) as client:
-                client.delete(*client.keys("webcrawl:{test:1}:*"))
-            with pytest.raises(NewEpoch):
-                await beat(other)
-
-    asyncio.run(run())
+    async with drones(url) as (one, other):
+        await one.send(1, [b"lost"])
+        with Redis.from_url(url) as client:
+            client.delete(*client.keys("webcrawl:{test:1}:*"))
+        with pytest.raises(NewEpoch):
+            await beat(other)
 
 
-def test_letters_for_a_drone_that_has_not_come_yet(url):
+async def test_letters_for_a_drone_that_has_not_come_yet(url):
     """They wait in its stream, and are there when it comes."""
-
-    async def run():
-        async with drones(url) as (one, _):
-            await one.join(member(0))
-            await one.send(1, [b"early"])
-            async with drones(url) as (_, late):
-                assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
-
-    asyncio.run(run())
+    async with drones(url) as (one, _):
+        await one.join(member(0))
+        await one.send(1, [b"early"])
+        async with drones(url) as (_, late):
+            assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
 
 
-def test_only_the_registry_is_lost(url):
+async def test_only_the_registry_is_lost(url):
     """A drone writes itself into it again, and nothing else happens."""
+    async with drones(url) as (one, other):
+        await beat(one)
+        places = await one.send(1, [b"kept"])
+        with Redis.from_url(url) as client:
+            client.delete(*client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive"))
 
-    async def run():
-        async with drones(url) as (one, other):
-            await beat(one)
-            places = await one.send(1, [b"kept"])
-            with Redis.from_url(url) as client:
-                client.delete(*client.keys("webcrawl:{test}:drones"), *client.keys("webcrawl:{test}:hive"))
-
-            assert set((await beat(one)).members) == {0, 1}
-            assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
-
-    asyncio.run(run())
+        assert set((await beat(one)).members) == {0, 1}
+        assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
 
 
 def test_the_network_is_cut(url, tmp_path):
@@ -245,109 +221,85 @@ def test_the_network_is_cut(url, tmp_path):
         asyncio.run(run(theirs))
 
 
-def test_commands_in_force_are_told_again(url):
+async def test_commands_in_force_are_told_again(url):
     """A server that was emptied hears them from the drones, with their numbers, and later ones are higher."""
+    async with drones(url) as (one, other):
+        await one.command("exclude", "a.example/")
+        await one.command("stop")
+        known = (await beat(one)).commands
+        emptied(url)
+        await anew(one, lambda: beat(one))
+        later = await one.command("set", "LOG_LEVEL", "INFO")
+        heard = (await anew(other, lambda: beat(other))).commands
 
-    async def run():
-        async with drones(url) as (one, other):
-            await one.command("exclude", "a.example/")
-            await one.command("stop")
-            known = (await beat(one)).commands
-            emptied(url)
-            await anew(one, lambda: beat(one))
-            later = await one.command("set", "LOG_LEVEL", "INFO")
-            heard = (await anew(other, lambda: beat(other))).commands
-
-            assert later > known[0].number
-            assert [(c.number, c.name) for c in heard] == [(known[0].number, "exclude"), (later, "set")]
-
-    asyncio.run(run())
+        assert later > known[0].number
+        assert [(c.number, c.name) for c in heard] == [(known[0].number, "exclude"), (later, "set")]
 
 
-def test_commands_that_are_forgotten(url):
+async def test_commands_that_are_forgotten(url):
     """A command that does not last is, an hour after it was given; those that last are kept, however many there are."""
+    async with drones(url) as (one, other):
+        with Redis.from_url(url) as client:
+            for name in ("checkpoint", "exclude"):
+                number = await one.command(name, *(["a.example/"] if name == "exclude" else []))
+                (data,) = client.zrange(Keys("test").commands, -1, -1)
+                client.zrem(Keys("test").commands, data)
+                before = data.replace(str(number).encode(), str(number - KEPT - 1000).encode())
+                client.zadd(Keys("test").commands, {before: number - KEPT - 1000})
+        await one.command("checkpoint")
+        await one.command("stop")
 
-    async def run():
-        async with drones(url) as (one, other):
-            with Redis.from_url(url) as client:
-                for name in ("checkpoint", "exclude"):
-                    number = await one.command(name, *(["a.example/"] if name == "exclude" else []))
-                    (data,) = client.zrange(Keys("test").commands, -1, -1)
-                    client.zrem(Keys("test").commands, data)
-                    before = data.replace(str(number).encode(), str(number - KEPT - 1000).encode())
-                    client.zadd(Keys("test").commands, {before: number - KEPT - 1000})
-            await one.command("checkpoint")
-            await one.command("stop")
-
-            assert [c.name for c in (await beat(other)).commands] == ["exclude", "checkpoint", "stop"]
-
-    asyncio.run(run())
+        assert [c.name for c in (await beat(other)).commands] == ["exclude", "checkpoint", "stop"]
 
 
-def test_commands_of_an_older_copy(url):
+async def test_commands_of_an_older_copy(url):
     """What a server has forgotten that was restored from a copy is told again, too."""
+    async with drones(url) as (one, other):
+        await one.command("exclude", "a.example/")
+        await beat(one)
+        with Redis.from_url(url) as client:
+            client.delete(Keys("test").commands)
+        await one.join(one.member)
 
-    async def run():
-        async with drones(url) as (one, other):
-            await one.command("exclude", "a.example/")
-            await beat(one)
-            with Redis.from_url(url) as client:
-                client.delete(Keys("test").commands)
-            await one.join(one.member)
-
-            assert [c.name for c in (await beat(other)).commands] == ["exclude"]
-
-    asyncio.run(run())
+        assert [c.name for c in (await beat(other)).commands] == ["exclude"]
 
 
-def test_a_state_that_was_given_up(url):
+async def test_a_state_that_was_given_up(url):
     """A drone that was taken out of the registry is refused, also after the server was emptied; a new one may come."""
+    async with drones(url) as (one, other):
+        await one.give_up(1)
+        await one.forget(1)
+        with pytest.raises(HiveError, match="was taken out of the hive"):
+            await beat(other)
+        with pytest.raises(HiveError, match="was taken out of the hive"):
+            await joins(url, member(1))
+        await beat(one)
+        with Redis.from_url(url) as client:
+            client.flushall()
+        await anew(one, lambda: beat(one))
+        with pytest.raises(HiveError, match="was taken out of the hive"):
+            await joins(url, member(1))
 
-    async def run():
-        async with drones(url) as (one, other):
-            await one.give_up(1)
-            await one.forget(1)
-            with pytest.raises(HiveError, match="was taken out of the hive"):
-                await beat(other)
-            with pytest.raises(HiveError, match="was taken out of the hive"):
-                await joins(url, member(1))
-            await beat(one)
-            with Redis.from_url(url) as client:
-                client.flushall()
-            await anew(one, lambda: beat(one))
-            with pytest.raises(HiveError, match="was taken out of the hive"):
-                await joins(url, member(1))
-
-            assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}
-
-    asyncio.run(run())
+        assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}
 
 
-def test_a_copy_of_a_drone(url):
+async def test_a_copy_of_a_drone(url):
     """The first of two processes with the same state hears that the second was started."""
-
-    async def run():
-        async with drones(url) as (one, _):
-            await joins(url, member(0, pid=4711))
-            with pytest.raises(HiveError, match=r"started once more, on here \(process 4711\)"):
-                await beat(one)
-
-    asyncio.run(run())
-
-
-def test_a_copy_of_a_drone_on_another_machine(url):
-    """It waits for the other's lease to end, and is refused if that is renewed."""
-
-    async def run():
-        async with drones(url) as (one, _):
+    async with drones(url) as (one, _):
+        await joins(url, member(0, pid=4711))
+        with pytest.raises(HiveError, match=r"started once more, on here \(process 4711\)"):
             await beat(one)
-            now = iter(range(0, 100, 20))
-            server = Server(clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
-            with pytest.raises(HiveError, match="runs already, on another machine"):
-                await server.join(member(0, host="elsewhere"))
-            await server.close()
-            await one.close()
 
-            assert (await joins(url, member(0, host="elsewhere"))).epoch == one._epoch
 
-    asyncio.run(run())
+async def test_a_copy_of_a_drone_on_another_machine(url):
+    """It waits for the other's lease to end, and is refused if that is renewed."""
+    async with drones(url) as (one, _):
+        await beat(one)
+        now = iter(range(0, 100, 20))
+        server = Server(clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
+        with pytest.raises(HiveError, match="runs already, on another machine"):
+            await server.join(member(0, host="elsewhere"))
+        await server.close()
+        await one.close()
+
+        assert (await joins(url, member(0, host="elsewhere"))).epoch == one._epoch

@@ -53,24 +53,21 @@ def test_a_list(url):
     assert found == [b"a", b"b", b"c"]
 
 
-def test_as_many_as_may_be_held(url, monkeypatch):
+async def test_as_many_as_may_be_held(url, monkeypatch):
     """No more are taken, and that is told, until a checkpoint has them."""
     monkeypatch.setattr("webcrawl.crawl.hive.pushed_seeds.MOST_HELD", 2)
 
-    async def run():
-        async with taking(url, lambda _: None) as one:
-            for _ in range(2):
-                pushed(url, "a", "b")
-                assert not one.is_full
-                assert await one.turn() == 2
-                pushed(url, "c")
-                assert (await one.turn(), one.is_full) == (0, True)
-                one.committed()
-                assert (await one.turn(), one.is_full) == (1, False)
-                one.committed()
-                assert await one.turn() == 0
-
-    asyncio.run(run())
+    async with taking(url, lambda _: None) as one:
+        for _ in range(2):
+            pushed(url, "a", "b")
+            assert not one.is_full
+            assert await one.turn() == 2
+            pushed(url, "c")
+            assert (await one.turn(), one.is_full) == (0, True)
+            one.committed()
+            assert (await one.turn(), one.is_full) == (1, False)
+            one.committed()
+            assert await one.turn() == 0
 
 
 @pytest.mark.parametrize("how", ["sadd", "rpush"])
@@ -100,37 +97,31 @@ def test_a_sorted_set(url):
     assert found == [b"high", b"middle", b"low"]
 
 
-def test_something_else(url):
+async def test_something_else(url):
     """A key of another type is told in one line."""
     pushed(url, "text", how="set")
 
-    async def run():
-        async with taking(url, print) as one:
-            with pytest.raises(HiveError, match="seeds: is a string in the server"):
-                await one.turn()
-
-    asyncio.run(run())
+    async with taking(url, print) as one:
+        with pytest.raises(HiveError, match="seeds: is a string in the server"):
+            await one.turn()
 
 
-def test_what_a_checkpoint_has_is_removed(url):
+async def test_what_a_checkpoint_has_is_removed(url):
     """Entries stand in the drone's own list until a checkpoint has them."""
     pushed(url, "a", "b")
 
-    async def run():
-        async with taking(url, lambda _: None) as one:
-            await one.turn()
-            pushed(url, "c")
-            one.committed()
-            assert left(url) == [b"a", b"b"]
-            await one.turn()
-            assert left(url) == [b"c"]
-            await one.turn()
-            assert left(url) == [b"c"]
-            one.committed()
-            await one.finish()
-            assert left(url) == []
-
-    asyncio.run(run())
+    async with taking(url, lambda _: None) as one:
+        await one.turn()
+        pushed(url, "c")
+        one.committed()
+        assert left(url) == [b"a", b"b"]
+        await one.turn()
+        assert left(url) == [b"c"]
+        await one.turn()
+        assert left(url) == [b"c"]
+        one.committed()
+        await one.finish()
+        assert left(url) == []
 
 
 def test_a_kill_loses_none(url):
