@@ -14,7 +14,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import serving
 from webcrawl.store.jobdir import stats_file
-from webcrawl.tools.dashboard.crawl_watch import Past
+from webcrawl.tools.dashboard.crawl_states import recent
 
 pytestmark = pytest.mark.xdist_group("pipes")  # one crawl for all tests
 
@@ -92,8 +92,6 @@ def test_a_dashboard_does_without(finished, tmp_path):
     for name in ("stats.json", "logs/history.jsonl"):
         copy = tmp_path / name.replace("/", "-")
         with_pipe(finished, copy, name)
-        past = Past(copy)
 
-        past.read()
         assert (stats_file.read(copy) == {}) == (name == "stats.json")
-        assert (past.moments() == []) == (name != "stats.json")
+        assert (recent(copy) == []) == (name != "stats.json")

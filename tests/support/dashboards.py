@@ -117,7 +117,7 @@ def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1
     crawls = crawls or Crawls()
     guard = Guard(host, 0)
     finder = Finder(given, root)
-    server = Server(guard, finder, str(root), crawls.ask, why)
+    server = Server(guard, finder, str(root), crawls.ask, why, {})
     loop = asyncio.new_event_loop()
     listening = TestServer(server.app(), host="127.0.0.1")
     session = None

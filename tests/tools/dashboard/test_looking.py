@@ -5,7 +5,6 @@ import json
 import math
 import os
 import shutil
-from itertools import pairwise
 
 import pytest
 
@@ -16,9 +15,8 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
-from webcrawl.tools.dashboard.crawl_states import Finder, look
-from webcrawl.tools.dashboard.crawl_watch import LIVE, ROOM, Past, of_hive
-from webcrawl.tools.dashboard.log_tails import SeedProgress
+from webcrawl.tools.dashboard.crawl_states import Finder, Sample, look, recent, told
+from webcrawl.tools.dashboard.live_report import LogProgress
 from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
 
 NOW = 1_700_000_000.0
@@ -175,98 +173,31 @@ class TestLooking:
         assert "waits" not in sample.figures
 
 
-class TestPast:
-    def test_the_file_and_what_was_seen_since(self, tmp_path):
-        """Moments of the file and of the dashboard come by time; lines that are none are left out."""
+class TestRecent:
+    def test_lines_that_are_none(self, tmp_path):
+        """Those that are no moments are left out, and one that is not whole yet."""
         folder = made(tmp_path / "a", history=[(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(3)])
         with (folder / "logs/history.jsonl").open("a") as file:
-            file.write('{"at":1}\n[]\nnothing\n' + "[" * 100_000 + '\n{"at"')
-        past = Past(folder)
-        past.read()
-        past.add({**FIGURES, "pages": 9}, NOW + 7)
-        past.add({"pages": "x"}, NOW + 8)
+            file.write('{"at":1}\n[]\nnothing\n' + "[" * 10_000 + '\n{"at"')
 
-        assert [one.pages for one in past.moments()] == [0, 1, 9, 2]
-
-    def test_a_file_that_was_cut_back(self, tmp_path):
-        """After a kill the file is shorter: it is read anew; what was appended is read once."""
-        history = [(NOW + at, {**FIGURES, "pages": at}) for at in range(5)]
-        folder, past = made(tmp_path / "a", history=history), Past(tmp_path / "a")
-        path = folder / "logs/history.jsonl"
-        past.read()
-        lines = path.read_bytes().splitlines(keepends=True)
-        path.write_bytes(b"".join(lines[:2]))
-        past.read()
-        assert [one.pages for one in past.moments()] == [0, 1]
-        path.write_bytes(b"".join(lines[:3]))
-        past.read()
-        past.read()
-        assert [one.pages for one in past.moments()] == [0, 1, 2]
+        assert [one.pages for one in recent(folder)] == [0, 1, 2]
 
     @pytest.mark.parametrize("ahead", [3600, 1e9])
     def test_a_clock_that_was_ahead(self, tmp_path, ahead):
         """What it noted then is not what the crawl has come to, be that time in the past by now or not."""
         wrong = [(NOW + ahead + 5 * at, {**FIGURES, "pages": at}) for at in range(8)]
         right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
-        folder = made(tmp_path / "a", history=wrong + right)
-        past = Past(folder)
-        past.read()
+        found = recent(made(tmp_path / "a", history=wrong + right))
 
-        assert [one.pages for one in past.moments()] == [*range(8, 18)]
-        assert round(rate_of(past.moments()), 3) == 0.2
+        assert [one.pages for one in found] == [*range(8, 18)]
+        assert round(rate_of(found), 3) == 0.2
 
-    def test_memory_is_bounded(self, tmp_path, monkeypatch):
-        """Of too many moments every other older one is left out, and the latest are all there."""
-        monkeypatch.setattr("webcrawl.tools.dashboard.crawl_watch.ROOM", 100)
-        past = Past(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(1000)]))
-        past.read()
-        for at in range(2 * LIVE):
-            past.add(FIGURES, NOW + 1000 + at)
+    def test_only_the_end_is_read(self, tmp_path):
+        """Of a file of any size some last moments are known."""
+        found = recent(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]))
 
-        file = past.moments()[:-LIVE]
-        assert len(file) <= 100 < ROOM
-        assert [one.pages for one in file[-20:]] == [*range(980, 1000)]
-
-    def test_sums_of_a_hive_have_no_steps(self, tmp_path):
-        """The sums of the drones, each evenly between its moments, so that their different times are no steps."""
-        pasts = [
-            Past(
-                made(
-                    tmp_path / name, history=[(NOW + 5 * at + shift, {**FIGURES, "pages": 10 * at}) for at in range(9)]
-                )
-            )
-            for name, shift in (("a", 0), ("b", 3))
-        ]
-        for past in pasts:
-            past.read()
-        moments = of_hive(pasts)
-        both = [one.pages for one in moments if one.at >= NOW + 3]
-
-        assert (moments[0].pages, moments[0].mix[0], moments[-1].mix[0]) == (0, 100, 200)
-        assert [round(after - before) for before, after in pairwise(both)] == [4] * (len(both) - 1)
-        assert of_hive([]) == []
-
-    def test_revisits_of_drones(self, tmp_path):
-        """They are added up; freshness and age are means by pages, of drones that have pages and estimates."""
-        pasts = []
-        for number, share in enumerate((0.5, 0.9, None, 0.0)):
-            revisits = {} if share is None else {"revisit/records": 100 + 200 * number, "revisit/freshness": share}
-            made(tmp_path / f"{number}", history=[(NOW + at, {**FIGURES, **revisits}) for at in (0, 10)])
-            pasts.append(Past(tmp_path / f"{number}"))
-            pasts[-1].read()
-        found = of_hive(pasts)[-1].revisits
-
-        assert (found.records, round(found.freshness, 6)) == (1100, 0.8)
-
-    def test_a_drone_that_has_ended(self, tmp_path):
-        """What it had when it ended counts from then on, and its kill is no fall of the sum."""
-        long = [(NOW + 5 * at, {**FIGURES, "pages": at}) for at in range(100)]
-        short = [(NOW + 5 * at, {**FIGURES, "pages": pages}) for at, pages in enumerate((50, 60, 55))]
-        pasts = [Past(made(tmp_path / name, history=rows)) for name, rows in (("long", long), ("short", short))]
-        for past in pasts:
-            past.read()
-
-        assert of_hive(pasts)[-1].pages == 99 + 55
+        assert 100 < len(found) < 1000
+        assert found[-1].pages == 1999
 
 
 def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
@@ -282,10 +213,10 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
     ]
     (folder / LOG).parent.mkdir(exist_ok=True)
     (folder / LOG).write_bytes(b"".join(lines))
-    progress = SeedProgress([folder])
+    progress = LogProgress([folder])
     progress.read()
 
-    rows = {row.url: (row.status, row.found, row.fetched, row.failed) for row in progress.table.rows(9)}
+    rows = {row.url: (row.status, row.found, row.fetched, row.failed) for row in progress.log.seeds.rows(9)}
     assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
 
 
@@ -312,13 +243,12 @@ class TestSigns:
 
     def test_what_is_wrong(self, tmp_path):
         """Unexpected errors, a standstill with URLs queued, and failures of most are named."""
-        past = Past(made(tmp_path / "a"))
-        past.add(FIGURES, NOW)
-        past.add({**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}, NOW + 61)
-        sample = look(known(tmp_path / "a"), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
-        found = " ".join(signs(sample, past.moments(), tmp_path))
+        later = {**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}
+        moments = [told(Sample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))]
+        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
+        found = " ".join(signs(sample, moments, tmp_path))
 
         assert "2 unexpected errors" in found
         assert "No page in 61 s, though 4,000 URLs are queued." in found
         assert "got no answer" in found
-        assert rate_of(past.moments()) == 0
+        assert rate_of(moments) == 0

@@ -10,7 +10,7 @@ from tests.support.dashboards import FIGURES, Crawls, dashboard, made
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
 
-HOSTS = {"statistics": {"hosts": {"most_documents": {"a.example": [5, 900, 1]}, "most_failures": {}}}}
+LEVELS = "Front-end: URLs by level, each picked FRONTIER_BIAS times as often as the next"
 LINE = (
     "2026-11-21T10:11:12.000Z 200 5 http://a.example/x L http://a.example/ text/html #001 20261121101112000+5 "
     "- http://a.example/ -\n"
@@ -19,9 +19,7 @@ LINE = (
 
 @pytest.fixture(name="visitor")
 def _visitor(tmp_path):
-    made(
-        tmp_path / "web", stats={"reason": None, **HOSTS}, history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)]
-    )
+    made(tmp_path / "web", stats={"reason": None}, history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
     (tmp_path / "web/logs/crawl.log").write_text(LINE)
     with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "seeds will be read from there"})) as visitor:
         visitor.page()
@@ -43,15 +41,14 @@ def said_of(visitor, answer):
 
 class TestFigures:
     def test_the_first_second(self, visitor):
-        """The header says whether a crawl runs and what it waits for; six figures and seven plots follow."""
+        """The header says whether a crawl runs and what it waits for; six figures follow."""
         tree = tree_of(visitor)
 
         assert tree.xpath("//h1/text()") == ["web"]
         assert tree.xpath("//span[@class='badge running']")[0].text_content() == "Running"
         assert "Asks 4 hosts" in tree.xpath("//p[@class='lead']")[0].text_content()
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]
-        assert len(tree.xpath("//figure//*[name()='svg'][@role='img']")) == 7
-        assert all("no figures" not in label for label in tree.xpath("//*[@role='img']/@aria-label")[2:4])
+        assert "No figures of a checkpoint" in tree.xpath("//div[@id='report']")[0].text_content()
 
     def test_what_bounds_it(self, tmp_path):
         """Below what it does stands what bounds it: as it says itself, or by its counters."""
@@ -76,27 +73,6 @@ class TestFigures:
             "odd": [],
         }
 
-    def test_revisits(self, tmp_path):
-        """A crawl that fetches pages again has six figures and two plots more."""
-        revisits = {
-            "revisit/records": 900,
-            "revisit/changed_text": 30,
-            "revisit/unchanged_304": 90,
-            "revisit/sampled": 9,
-        }
-        figures = [{**FIGURES, **revisits, "revisit/freshness": 0.5 + at / 100} for at in range(9)]
-        made(tmp_path / "web", history=[(time.time() + 9 * at - 90, one) for at, one in enumerate(figures)])
-        with dashboard(tmp_path, Crawls({"status": figures[-1]})) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
-            tree = tree_of(visitor)
-
-        assert tree.xpath("//dl[@class='tiles'][2]/div/dd[1]/text()")[:3] == ["58.0 %", "0 ms", "900"]
-        said = tree.xpath("//*[@role='img']/@aria-label")
-        assert said[7] == "Fresh copies: Fresh copies 58 %"
-        assert said[8].startswith("Revisits per second, by what they found: changed 0/s")
-        assert len(said) == 9
-
     @pytest.mark.parametrize("wrong", ["x", None, [], 1e400])
     def test_revisits_that_are_no_numbers(self, tmp_path, wrong):
         """What another program says in a crawl's place breaks no page."""
@@ -108,14 +84,6 @@ class TestFigures:
             visitor.id = visitor.finder.look()[0].id
 
             assert tree_of(visitor).xpath("//h1/text()") == ["web"]
-
-    @pytest.mark.parametrize("span", ["10 min", "1 h", "6 h", "1 day", "all"])
-    def test_spans(self, visitor, span):
-        """The time that is shown can be chosen, and the events of the page are of the same."""
-        tree = tree_of(visitor, f"?span={span.replace(' ', '+')}")
-
-        assert tree.xpath("//nav[@class='choice spans']/a[@aria-current]/text()") == [span]
-        assert tree.xpath("//body/@data-events")[0].endswith(f"/overview/events?span={span.replace(' ', '+')}")
 
     def test_a_page_without_script(self, visitor):
         """A page that changes loads itself again where there is no script; one with forms to fill does not."""
@@ -152,42 +120,36 @@ class TestFigures:
             visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor)
             assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["240", "8,000"]
-            (first, second) = tree.xpath("//div[@id='drones']//tbody//a/@href")
+            (first, second) = tree.xpath("//div[@id='now']//tbody//a/@href")
             assert first != second
             assert ">drone-1</h1>" in visitor.ask(second).text
-            for tab in ("/hosts", "/errors", "/seeds", "/fetchers", "/log", "/commands", "/why"):
+            for tab in ("/hosts", "/errors", "/seeds", "/log", "/commands", "/why"):
                 tree_of(visitor, tab)
 
     def test_a_hive_that_gets_another_drone(self, tmp_path):
-        """Its pages show the drone from then on, what became of the seeds that it has among them."""
+        """Its pages show the drone from then on."""
         for number in (0, 1):
-            logs = made(tmp_path / f"hive/drone-{number}") / "logs"
-            seed = f"http://{number}.example/"
-            row = f"2026-11-27T08:00:00.000Z 200 9 {seed} - - text/html - 20261127080000000+5 - {seed} -\n"
-            (logs / "crawl.log").write_text(row)
+            made(tmp_path / f"hive/drone-{number}")
         hive = {"version": 1, "name": "web", "drones": [0]}
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         (tmp_path / "hive/drone-1").rename(tmp_path / "later")
         with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
             visitor.page()
             visitor.id = visitor.finder.look()[0].id
-            assert tree_of(visitor, "/seeds").xpath("//tbody/tr/td[1]/a/text()") == ["http://0.example/"]
+            assert len(tree_of(visitor).xpath("//div[@id='now']//tbody//a/@href")) == 1
 
             (tmp_path / "later").rename(tmp_path / "hive/drone-1")
             (tmp_path / "hive/hive.json").write_text(json.dumps({**hive, "drones": [0, 1]}))
             time.sleep(1.1)
-            assert len(tree_of(visitor).xpath("//div[@id='drones']//tbody//a/@href")) == 2
-            seeds = tree_of(visitor, "/seeds").xpath("//tbody/tr/td[1]/a/text()")
-            assert seeds == ["http://0.example/", "http://1.example/"]
+            assert len(tree_of(visitor).xpath("//div[@id='now']//tbody//a/@href")) == 2
 
 
 class TestTabs:
     def test_hosts_of_a_crawl_that_does_not_know_the_command(self, visitor):
-        """Then the statistics of the last checkpoint say which are first, and levels are shown as they are."""
+        """Then the page says so; levels are shown as they are."""
         text = tree_of(visitor, "/hosts").text_content()
 
         assert "does not know the command hosts" in text
-        assert "a.example" in text
         assert "Level 0" in text
         assert "3,000" in text
 
@@ -216,8 +178,8 @@ class TestTabs:
             visitor.page()
             visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor, "/hosts")
-            assert tree.xpath("//div[@id='hosts']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts"]
-            assert tree.xpath("//div[@id='hosts']//td/a/text()") == ["0.example", "1.example"]
+            assert tree.xpath("//div[@id='now']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts", LEVELS]
+            assert tree.xpath("//div[@id='now']//td/a/text()") == ["0.example", "1.example"]
 
     def test_one_host(self, tmp_path):
         """A host's page has its record, its next URLs, and forms for what it can be told."""
@@ -243,13 +205,27 @@ class TestTabs:
         """Where the crawl cannot say anything of a host, the page says so."""
         assert "does not know the command host" in tree_of(visitor, "/hosts?host=a.example").text_content()
 
-    def test_errors(self, visitor):
-        """Counters are in words."""
-        assert "the host's name has no address" in tree_of(visitor, "/errors").text_content()
+    def test_the_reports_sections(self, crawled):
+        """Each tab has its sections of the report on the last checkpoint, whose charts need no style of their own."""
+        with dashboard(crawled.root.parent, given=[crawled.root]) as visitor:
+            visitor.page()
+            visitor.id = visitor.finder.look()[0].id
+            found = {tab: tree_of(visitor, tab) for tab in ("", "/hosts", "/errors", "/seeds")}
+        sections = {tab: tree.xpath("//div[@id='report']/section/@id") for tab, tree in found.items()}
 
-    def test_each_seed_has_what_came_of_it(self, visitor):
-        """Each seed has what came of it; a log that grows is read on."""
-        assert tree_of(visitor, "/seeds").xpath("//tbody/tr/td/a/text()") == ["http://a.example/"]
+        assert sections == {
+            "": ["time", "bound", "outcomes", "types", "sizes", "depth", "disk", "settings"],
+            "/hosts": ["hosts", "domains", "waiting"],
+            "/errors": ["wrong", "skipped"],
+            "/seeds": ["seeds", "extremes"],
+        }
+        assert "As of the last checkpoint, at 20" in found[""].text_content()
+        assert len(found[""].xpath("//svg[@role='img']")) == 5
+        assert all(tree.xpath("//@style") == [] for tree in found.values())
+        rows = [
+            tuple(row.xpath("td/text()")[:2]) for row in found["/seeds"].xpath("//table[@id='seed-table']/tbody/tr")
+        ]
+        assert rows == [tuple(row[:2]) for row in crawled.page.rows("seed-table")]
 
     def test_the_log(self, visitor):
         """Lines of crawl.log are a table, whose URLs lead to why; a word chooses among them."""

@@ -15,6 +15,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
 from webcrawl.tools.commands.console import CannotPrint, port_of, say
 from webcrawl.tools.commands.crawl_queries import ask
+from webcrawl.tools.commands.report import default_terms
 from webcrawl.tools.tool_command import ToolCommand, need_jobdir
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 ROOT = "crawls"
 PATIENCE = 3.0  # seconds for an answer that a page shows
 LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
-SHOWN = ("status", "hosts", "errors", "threads")
+SHOWN = ("status", "hosts", "errors")
 
 
 class Command(ToolCommand):
@@ -66,7 +67,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
             raise
         raise CannotStart(missing("aiohttp")) from error
     try:
-        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), say)
+        run(Finder(jobdirs, Path(ROOT)), f"{ROOT}{os.sep}", (host, port), partial(_ask, settings), say, default_terms())
     except NotListening as error:
         raise CannotStart(str(error)) from error
 

@@ -46,7 +46,7 @@ class Command(ToolCommand):
         from webcrawl.tools.report.report_page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
         target = None if output == "-" else _target(jobdir, output)
-        text = report(jobdir, _defaults(), time.time(), near)
+        text = report(jobdir, default_terms(), time.time(), near)
         if target is None:
             say_all(text.encode())
             return
@@ -59,7 +59,7 @@ class Command(ToolCommand):
         say(str(target))
 
 
-def _defaults() -> Mapping[str, str]:
+def default_terms() -> Mapping[str, str]:
     """The defaults of all settings, as the state keeps them."""
     from scrapy.settings import Settings  # noqa: PLC0415 - as above, and what follows
 

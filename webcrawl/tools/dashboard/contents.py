@@ -10,19 +10,27 @@ from typing import Any
 
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.seed_sources import forget, spooled
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.dashboard.crawl_states import Ask
 from webcrawl.tools.dashboard.crawl_watch import Watch
-from webcrawl.tools.dashboard.log_tails import LOGS, tail
 from webcrawl.tools.dashboard.pages import command_pages as orders
-from webcrawl.tools.dashboard.pages import crawl_page as overview
 from webcrawl.tools.dashboard.pages import tabs
 from webcrawl.tools.dashboard.pages.command_pages import Order, answer_content, check, read
-from webcrawl.tools.dashboard.pages.crawl_page import Shown
-from webcrawl.tools.dashboard.pages.frame import Parts
-from webcrawl.tools.report.markup import Html, tag
+from webcrawl.tools.dashboard.pages.crawl_page import Shown, figures_part
+from webcrawl.tools.dashboard.pages.frame import Parts, part
+from webcrawl.tools.dashboard.pages.tabs import LOGS
+from webcrawl.tools.report.markup import Html, join, tag
 
-LIVE = ("overview", "hosts", "errors", "seeds", "fetchers", "log")  # pages that change while they are open
+LIVE = ("", "hosts", "errors", "seeds", "log")  # pages that change while they are open
+REPORTED = {  # sections of the report on these
+    "": ("time", "bound", "revisits", "outcomes", "types", "sizes", "depth", "disk", "settings"),
+    "hosts": ("hosts", "domains", "waiting"),
+    "errors": ("wrong", "skipped"),
+    "seeds": ("seeds", "extremes"),
+}
+TAIL = 1 << 18  # bytes of a log's end
+LONGEST_LINE = 4000  # characters
 TRACEBACKS = "errors.log"
 LONGEST = 4096  # characters of a URL that is asked about
 SERVER_AWAY = "The hive's server does not answer, or the drones have just ended."
@@ -37,44 +45,42 @@ class Contents:
 
     async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         """All that is on a page below its header."""
-        still = await self._still(watch, shown, tab, query)
-        if still is not None:
-            return still
-        parts = await self.parts(watch, shown, tab, query)
-        if tab == "":
-            return overview.figures_content(shown, overview.span_of(query.get("span", ""), shown), parts)
-        if tab == "hosts":
-            return tabs.hosts_content(shown, _of(query.get("by"), tabs.HOSTS_BY), parts)
-        if tab == "log":
-            return tabs.log_content(shown, _of(query.get("name"), LOGS), query.get("find", ""), parts)
-        return tabs.seeds_content(shown, parts) if tab == "seeds" else tabs.content(tab, parts)
-
-    async def _still(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html | None:
-        """A page that does not change while it is open."""
         if tab == "why":
             return await self._why_page(watch, shown, query.get("url", "").strip())
         if tab == "commands":
             return orders.commands_content(shown, query.get("host", ""))
         host = query.get("host", "").strip()[:LONGEST]
-        return await self._host_page(watch, shown, host) if host and tab == "hosts" else None
+        if host and tab == "hosts":
+            return await self._host_page(watch, shown, host)
+        parts = await self.parts(watch, shown, tab, query)
+        made = [part(name, parts[name]) for name in parts]
+        if tab == "hosts":
+            return tabs.hosts_content(shown, _of(query.get("by"), tabs.HOSTS_BY), *made)
+        if tab == "log":
+            return tabs.log_content(shown, _of(query.get("name"), LOGS), query.get("find", ""), *made)
+        return tabs.seeds_content(shown, *made) if tab == "seeds" else join(*made)
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """The parts that change of a page that stays open."""
+        """The parts that change of a page that stays open: what is so now, and what the report says."""
+        now = await self._now(watch, shown, tab, query)
+        if tab not in REPORTED:
+            return {"now": now}
+        made = await watch.report()
+        return {"now": now, "report": join(*(made.get(name) for name in ("note", *REPORTED[tab])))}
+
+    async def _now(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
         if tab == "hosts":
             by = _of(query.get("by"), tabs.HOSTS_BY)
-            found = tabs.hosts_part(shown, by, *await self._asked(watch, shown, "hosts", "--by", by))
-            return {"hosts": found, "levels": tabs.levels_part(shown)}
+            return tabs.hosts_part(shown, *await self._asked(watch, shown, "hosts", "--by", by))
         if tab == "errors":
             found, _ = await self._asked(watch, shown, "errors")
-            return {"errors": tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))}
+            return tabs.errors_part(shown, found, await _lines(watch, TRACEBACKS, ""))
         if tab == "seeds":
-            return {"seeds": tabs.seeds_part(shown, await watch.seeds())}
-        if tab == "fetchers":
-            return {"fetchers": tabs.fetchers_part(shown, *await self._asked(watch, shown, "threads"))}
+            return tabs.seeds_part(shown)
         if tab == "log":
             name = _of(query.get("name"), LOGS)
-            return {"log": tabs.lines_part(shown, name, await _lines(watch, name, query.get("find", "")))}
-        return overview.figures(shown, overview.span_of(query.get("span", ""), shown))
+            return tabs.lines_part(shown, name, await _lines(watch, name, query.get("find", "")))
+        return figures_part(shown)
 
     async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
         """The answer of a crawl to a command that only asks, or why there is none."""
@@ -126,6 +132,22 @@ async def _lines(watch: Watch, name: str, find: str) -> list[str]:
 
     lines: list[str] = await watch.answer(("log", name, find), read)
     return lines[: tabs.MOST_LINES]
+
+
+def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
+    """The last lines of a log that have this text in them, the latest first."""
+    if name not in LOGS:
+        return []
+    try:
+        with regular(jobdir / "logs" / name) as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - TAIL, 0))
+            lines = file.read(TAIL).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+    if size > TAIL:
+        del lines[0]  # a part of one
+    return [line[:LONGEST_LINE] for line in reversed(lines) if line and wanted in line][:most]
 
 
 def _of(given: str | None, allowed: Iterable[str]) -> str:

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
-from webcrawl.store.jobdir.history_line import KINDS, PLAIN, Moment, hosts_asked
+from webcrawl.store.jobdir.history_line import KINDS, PATH, PLAIN, Moment, hosts_asked, in_order, moment, moment_of
+from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.store.jobdir.stats_file import merged
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 OF_ONE = ("statistics", "state", "bound")  # of one crawl alone
+TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
+AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
 
 
 @dataclass(frozen=True)
@@ -70,14 +74,14 @@ def _look(jobdir: Path, ask: Ask) -> Sample:
     except NotRunning:
         return _left(jobdir, time.time())
     except CommandError as error:
-        return Sample(time.time(), "silent", stats_file.read(jobdir), str(error))
+        return Sample(time.time(), "silent", _saved(jobdir), str(error))
     state = figures.get("state")
     return Sample(time.time(), state if state in ("paused", "stopping") else "running", figures)
 
 
 def _left(jobdir: Path, now: float) -> Sample:
     """Of a crawl that nobody answers for."""
-    figures = stats_file.read(jobdir)
+    figures = _saved(jobdir)
     if is_locked(jobdir):
         return Sample(
             now, "silent", figures, "it runs, and does not listen to commands: these are its last saved figures"
@@ -109,20 +113,43 @@ def together(drones: Mapping[str, Sample]) -> Sample:
     return Sample(max((one.at for one in samples), default=time.time()), state, figures, note, drones)
 
 
-def saved_at(sample: Sample) -> float | None:
-    """The time at which stats.json was written, of a sample that comes from there."""
+def _saved(jobdir: Path) -> dict[str, Any]:
+    """Its stats.json, with the figures of the history, which is written more often, if they are newer."""
+    figures = stats_file.read(jobdir)
+    last = next(iter(recent(jobdir)[-1:]), None)
+    if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
+        return figures
+    mixed = dict(zip(KINDS, last.mix, strict=True))
+    return {**figures, **{theirs: getattr(last, ours) for ours, theirs in PLAIN.items()}, "mix": mixed}
+
+
+def saved_at(figures: Mapping[str, Any]) -> float | None:
+    """The time at which stats.json was written, of the figures that come from there."""
     try:
-        return datetime.fromisoformat(str(sample.figures["at"])).timestamp()
+        return datetime.fromisoformat(str(figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
 
 
-def since_saved(sample: Sample, moment: Moment) -> Sample:
-    """With the figures of the history, which is written more often than stats.json, if they are newer."""
-    if moment.at <= (saved_at(sample) or 0.0):
-        return sample
-    newer = {theirs: getattr(moment, ours) for ours, theirs in PLAIN.items()}
-    return replace(sample, figures={**sample.figures, **newer})
+def recent(jobdir: Path) -> list[Moment]:
+    """The last moments of its history, without those of a clock that was ahead."""
+    try:
+        with regular(jobdir / PATH) as file:
+            file.seek(max(file.seek(0, 2) - TAIL, 0))
+            lines = file.read(TAIL).splitlines(keepends=True)
+    except OSError:
+        return []
+    latest = time.time() + AHEAD
+    found = filter(None, (read_moment(line.removesuffix(b"\n")) for line in lines if line.endswith(b"\n")))
+    return in_order([one for one in found if one.at <= latest])
+
+
+def told(sample: Sample) -> Moment | None:
+    """The moment that a crawl has just told, if it tells enough."""
+    try:
+        return moment_of(moment(sample.figures, sample.at))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
 
 DEEPEST = 3  # folders below the one that is searched

@@ -1,147 +1,47 @@
-"""Looks at crawls while somebody watches: one loop for each crawl, however many pages show it; and at their past."""
+"""Looks at crawls while somebody watches: one loop for each crawl, however many pages show it."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Executor
 from contextlib import suppress
-from itertools import chain, zip_longest
-from pathlib import Path
 from typing import Any
 
-from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.history_line import PATH, Moment, Revisited, at_times, in_order, moment, moment_of, read
-from webcrawl.store.jobdir.history_line import PLAIN as COUNTED
-from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, since_saved
-from webcrawl.tools.dashboard.log_tails import SeedProgress
-
-ROOM = 8000  # moments of the file; of more, every other one of the older half is left out
-LIVE = 1800  # moments that were seen here: an hour, at one in two seconds
-SLOTS = 300  # of a hive
-SAME = 10.0  # seconds in which drones are looked at
-AT_ONCE = 32 << 20  # bytes of a file that are read at most
-AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
-
-
-PLAIN = ("at", *COUNTED)
-
-
-def live(figures: Mapping[str, Any], at: float) -> Moment | None:
-    """The moment that a crawl has just told, if it tells enough."""
-    try:
-        return moment_of(moment(figures, at))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
-
-
-class Past:
-    """Of one crawl. `read` may run in a thread, one at a time."""
-
-    def __init__(self, jobdir: Path) -> None:
-        self._path = jobdir / PATH
-        self._place = 0
-        self._file: list[Moment] = []
-        self._live: deque[Moment] = deque(maxlen=LIVE)
-
-    def read(self) -> None:
-        """Reads what was appended since the last time; all again if the file was cut back."""
-        try:
-            with regular(self._path) as file:
-                size = file.seek(0, 2)
-                if size < self._place:
-                    self._place, self._file = 0, []
-                self._place = max(self._place, size - AT_ONCE)
-                file.seek(self._place)
-                data = file.read(AT_ONCE)
-        except OSError:
-            return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._place += len(whole)
-        found = [*self._file, *filter(None, map(read, whole.splitlines()))]
-        while len(found) > ROOM:
-            found[: ROOM // 2] = found[: ROOM // 2 : 2]
-        self._file = found
-
-    def add(self, figures: Mapping[str, Any], at: float) -> None:
-        """Adds what the crawl has just said."""
-        seen = live(figures, at)
-        if seen is not None:
-            self._live.append(seen)
-
-    def moments(self) -> list[Moment]:
-        """By time: those of the file, and between and after them those seen here; without those of a wrong clock."""
-        latest = time.time() + AHEAD
-        each = ([one for one in some if one.at <= latest] for some in (self._file, self._live))
-        return sorted(chain.from_iterable(map(in_order, each)), key=lambda one: one.at)
-
-
-def of_hive(pasts: Sequence[Past], slots: int = SLOTS) -> list[Moment]:
-    """The sums of several, at times of equal distance: each drone writes at times of its own."""
-    each = [moments for past in pasts if (moments := past.moments())]
-    if not each:
-        return []
-    first, last = min(one[0].at for one in each), max(one[-1].at for one in each)
-    last = min(one[-1].at for one in each if one[-1].at > last - SAME)  # up to where all that run are known
-    step = max((last - first) / slots, 1.0)
-    times = [first + slot * step for slot in range(int((last - first) / step) + 1)]
-    drones = (at_times(moments, times, _between, _broken) for moments in each)
-    return [_sum(at, [one for one in now if one is not None]) for at, *now in zip(times, *drones, strict=True)]
-
-
-def _between(before: Moment, after: Moment, share: float) -> Moment:
-    def mixed(one: float, other: float) -> float:
-        return one + (other - one) * share
-
-    plain = {name: mixed(getattr(before, name), getattr(after, name)) for name in PLAIN}
-    bins = zip_longest(before.milliseconds, after.milliseconds, fillvalue=0.0)
-    revisits = before.revisits
-    if revisits is not None and after.revisits is not None:
-        revisits = Revisited(*map(mixed, revisits, after.revisits))
-    return Moment(
-        **plain,
-        mix=tuple(map(mixed, before.mix, after.mix)),
-        milliseconds=tuple(mixed(*one) for one in bins),
-        revisits=revisits,
-    )
-
-
-def _broken(before: Moment, after: Moment) -> bool:
-    """By a kill."""
-    return after.pages < before.pages
-
-
-def _sum(at: float, moments: Sequence[Moment]) -> Moment:
-    plain = {name: sum(getattr(one, name) for one in moments) for name in PLAIN} | {"at": at}
-    bins = tuple(map(sum, zip_longest(*(one.milliseconds for one in moments), fillvalue=0.0)))
-    mix = tuple(map(sum, zip(*(one.mix for one in moments), strict=True)))
-    each = [one.revisits for one in moments if one.revisits is not None]
-    return Moment(**plain, mix=mix, milliseconds=bins, revisits=Revisited.together(each) if each else None)
-
+from webcrawl.store.jobdir.history_line import Moment
+from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, recent, told
+from webcrawl.tools.dashboard.live_report import LiveReport
+from webcrawl.tools.report.markup import Html
 
 INTERVAL = 2.0  # seconds between two looks
 FRESH = 1.0  # a look that is younger is good enough for another page
 LASTS = 5.0  # seconds for which an answer to a command that only asks is shown again
 MOST_ANSWERS = 50
+MOST_MOMENTS = 100  # some minutes, which is what rates are of
+READS = 10.0  # seconds for which a report is shown at least
+SHARE = 20  # it is read again when so many times as long as that takes has passed
+PATIENCE = 2.0  # seconds for which a page waits for the report
 
 
 class Watch:
     """Of one crawl or hive."""
 
-    def __init__(self, known: Known, ask: Ask, executor: Executor) -> None:
+    def __init__(self, known: Known, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None) -> None:
         self.known = known
         self._ask, self._executor = ask, executor
-        self._pasts = {one.id: Past(one.jobdir) for one in known.crawls}
-        self._seeds = SeedProgress([one.jobdir for one in known.crawls])
+        self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})
+        self._reading: asyncio.Task[None] | None = None
+        self._read_again = 0.0  # when, by time.monotonic
         self._looking = asyncio.Lock()
         self._seen = asyncio.Condition()
         self._watchers = 0
         self._loop: asyncio.Task[None] | None = None
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
         self._sample: Sample | None = None
-        self._moments: list[Moment] = []
+        self._moments = deque[Moment]([] if known.drones else recent(known.jobdir), MOST_MOMENTS)
+        self._drones = frozenset[str]()  # of a hive, that answered the last time
         self._looked = 0.0  # when, by time.monotonic
         self._number = 0  # of the look
         self._orders = 0
@@ -151,28 +51,26 @@ class Watch:
         async with self._looking:
             while self._sample is None or time.monotonic() - self._looked > FRESH:
                 orders = self._orders
-                self._sample, self._moments = await self.run(self._look)
+                self._sample = await self.run(lambda: look(self.known, self._ask))
                 self._number += 1
+                self._keep(self._sample)
                 if orders == self._orders:  # else it may be how it was before the last one
                     self._looked = time.monotonic()
                     break
             return self._sample
 
-    def _look(self) -> tuple[Sample, list[Moment]]:
-        """In a thread."""
-        sample = look(self.known, self._ask)
-        for name, past in self._pasts.items():
-            past.read()
-            one = sample.drones.get(name, sample)
-            if one.answers:
-                past.add(one.figures, one.at)
-        pasts = [*self._pasts.values()]
-        moments = pasts[0].moments() if len(pasts) == 1 else of_hive(pasts)
-        return since_saved(sample, moments[-1]) if moments and not sample.answers else sample, moments
+    def _keep(self, sample: Sample) -> None:
+        """Among the moments, which are all of the same drones: others would seem to have fetched much at once."""
+        drones = frozenset(name for name, drone in sample.drones.items() if drone.answers)
+        if drones != self._drones:
+            self._drones = drones
+            self._moments.clear()
+        if sample.answers and (seen := told(sample)) is not None:
+            self._moments.append(seen)
 
     def moments(self) -> list[Moment]:
-        """Its past, as far as the last look knows it."""
-        return self._moments
+        """Its last minutes, as they were seen here, or as its history has them."""
+        return [*self._moments]
 
     async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
         """The result of `call` in a thread, for all pages that want the same within some seconds; errors too."""
@@ -186,10 +84,22 @@ class Watch:
             kept = self._answers[what] = time.monotonic(), task
         return await asyncio.shield(kept[1])
 
-    async def seeds(self) -> SeedProgress:
-        """What became of the seeds, by the logs as they are now, or were some seconds ago."""
-        await self.answer("seeds", self._seeds.read)
-        return self._seeds
+    async def report(self) -> Mapping[str, Html]:
+        """The report's sections as of the last checkpoint; they are read again while pages show them."""
+        if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
+            self._reading = asyncio.get_running_loop().create_task(self._read_report())
+            self._reading.add_done_callback(_heard)
+        with suppress(TimeoutError):  # a large crawl takes longer: the page has it in one of its next turns
+            await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
+        return self._report.sections
+
+    async def _read_report(self) -> None:
+        begun = time.monotonic()
+        try:
+            await self.run(self._report.read)
+        finally:
+            took = time.monotonic() - begun
+            self._read_again = begun + took + max(SHARE * took, READS)
 
     def forget(self) -> None:
         """After a command nothing is as it was."""

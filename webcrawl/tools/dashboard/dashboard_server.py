@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -34,14 +34,24 @@ from webcrawl.tools.why.answer import why
 LARGEST = 64 << 10  # bytes of a form
 THREADS = 16
 STYLES = (("webcrawl.tools.report", "assets/style.css"), ("webcrawl.tools.dashboard", "assets/dashboard.css"))
-KEPT = ("span", "by", "name", "find")  # what a page was asked for, which its events must be as well
+SCRIPTS = (("webcrawl.tools.report", "assets/script.js"), ("webcrawl.tools.dashboard", "assets/dashboard.js"))
+KEPT = ("by", "name", "find")  # what a page was asked for, which its events must be as well
 
 
 class Server:
     """Nothing of a request is ever a path: crawls are known by ids, and tabs and logs by names of ours."""
 
-    def __init__(self, guard: Guard, finder: Finder, where: str, ask: Ask, why: Why) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        finder: Finder,
+        where: str,
+        ask: Ask,
+        why: Why,
+        defaults: Mapping[str, str],
+    ) -> None:
         self._guard, self._finder, self._where, self._ask = guard, finder, where, ask
+        self._defaults = defaults
         self._site = Site(guard.base, guard.form_token)
         self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()
         self._finding: asyncio.Future[list[Known]] | None = None
@@ -86,7 +96,7 @@ class Server:
     def _watch(self, known: Known) -> Watch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = self._watches[known.id] = Watch(known, self._ask, self._executor)
+            watch = self._watches[known.id] = Watch(known, self._ask, self._executor, self._defaults)
         return watch
 
     async def _rows(self) -> list[crawls.Row]:
@@ -128,13 +138,14 @@ class Server:
         shown = await self._shown(watch)
         content = await self._contents.page(watch, shown, tab, request.query)
         query = {name: request.query.get(name) for name in KEPT}
-        live = (tab or "overview") in LIVE and "host" not in request.query
+        live = tab in LIVE and "host" not in request.query
         events = shown.at(tab or "overview", "events", **query) if live else None
         said = self._ordering.said(shown, request.query.get("said", ""))
         return _html(crawl_page(shown, tab, content, events, said))
 
     async def _crawl_events(self, request: web.Request) -> web.StreamResponse:
         watch, tab = await self._one(request), request.match_info["tab"]
+        tab = "" if tab == "overview" else tab
         if tab not in LIVE:
             raise web.HTTPNotFound(text="there is no such page\n")
         look = 0
@@ -173,9 +184,7 @@ class Server:
 
     async def _script(self, request: web.Request) -> web.StreamResponse:
         del request
-        return web.Response(
-            text=_asset("webcrawl.tools.dashboard", "assets/dashboard.js"), content_type="text/javascript"
-        )
+        return web.Response(text="".join(_asset(*where) for where in SCRIPTS), content_type="text/javascript")
 
 
 def _html(text: str) -> web.Response:
@@ -238,13 +247,23 @@ class NotListening(Exception):  # noqa: N818 - reads as what it is
     """The address cannot be listened on; the message is one line."""
 
 
-def run(finder: Finder, where: str, address: tuple[str, int], ask: Ask, say: Callable[[str], None]) -> None:
-    """Says where the dashboard is, and serves it until SIGINT or SIGTERM. `where` it looks for crawls, for people."""
+def run(
+    finder: Finder,
+    where: str,
+    address: tuple[str, int],
+    ask: Ask,
+    say: Callable[[str], None],
+    defaults: Mapping[str, str],
+) -> None:
+    """Says where the dashboard is, and serves it until SIGINT or SIGTERM.
+
+    `where` it looks for crawls, for people; `defaults`: of the settings, as texts.
+    """
     host, port = address
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
         guard = Guard(host, listener.getsockname()[1])
-        server = Server(guard, finder, where, ask, _why)
+        server = Server(guard, finder, where, ask, _why, defaults)
         asyncio.run(_serve(server, listener, lambda: _tell(guard, host, say), Lack(say)))
 
 

@@ -36,6 +36,25 @@ def rate_of(moments: Sequence[Moment]) -> float:
     return max(pair[1].pages - pair[0].pages, 0) / (pair[1].at - pair[0].at) if pair else 0.0
 
 
+def pages_per_second(moments: Sequence[Moment]) -> str:
+    """The present rate in words."""
+    return per_second(rate_of(moments))
+
+
+def per_second(rate: float) -> str:
+    """With as many digits as say something."""
+    return f"{numbers.number(float(f'{rate:.3g}'))}/s"
+
+
+def bytes_per_second(moments: Sequence[Moment]) -> str:
+    """The same of what is received."""
+    pair = lately(moments)
+    if pair is None:
+        return f"{numbers.size(0)}/s"
+    before, after = pair
+    return f"{numbers.size(max(after.bytes - before.bytes, 0) / (after.at - before.at))}/s"
+
+
 def waits_for(sample: Sample, moments: Sequence[Moment]) -> str:
     """A sentence on what it does."""
     if sample.state in ("silent", "new", "killed", "gone"):

@@ -108,16 +108,18 @@ def _cell(column: Column, value: Cell) -> Html:
         return tag("td", value)
     if column.kind == "share":
         shown = numbers.percent(value, 1)
-        bar = tag("span", class_="bar", style=f"--w:{value * 100:.2f}%")
+        filled = tag("rect", class_="c0", width=f"{max(value * 100, 1):.2f}%", height="100%")
+        bar = tag("svg", filled, class_="bar", aria_hidden="true")
         return tag("td", tag("span", shown), bar, class_="n share", data_v=f"{value:.6g}")
     if column.kind in PLAIN:
         return tag("td", PLAIN[column.kind](value), class_=_class(column))
     return tag("td", SHOWN[column.kind](value), class_="n", data_v=f"{value:.15g}")
 
 
-def section(name: str, title: str, *children: Child) -> Html:
-    """A section with its heading, to which the table of contents links."""
-    return tag("section", tag("h2", title), *children, id=name)
+def section(name: str | None, title: str, *children: Child, more: Child = None) -> Html:
+    """A section with its heading, to which a table of contents may link; `more` stands beside the heading."""
+    heading = tag("h2", title)
+    return tag("section", heading if more is None else tag("div", heading, more, class_="head"), *children, id=name)
 
 
 def note(*words: Child) -> Html:

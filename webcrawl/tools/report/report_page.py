@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -79,36 +79,38 @@ def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near
     body = tag(
         "body",
         _header(source),
-        tag("main", _sections(source, log, defaults, near)),
+        tag("main", odd(source, log), *(make() for make in sections(source, log, defaults, near).values())),
         _footer(log, now),
         tag("script", script),
     )
     return f"<!doctype html>\n{tag('html', head(f'Crawl report: {_name(source)}', policy), body, lang='en')}\n"
 
 
-def _sections(source: Source, log: Log, defaults: Mapping[str, str], near: int) -> Html:
-    return join(
-        _odd(source, log),
-        overview.overview(source, log),
-        hosts.drones(source),
-        overview.over_time(source),
-        overview.bound(source),
-        revisits.revisits(source),
-        overview.outcomes(source),
-        overview.wrong(source),
-        seeds.seeds(source, log),
-        content.types(source),
-        content.sizes(source),
-        content.copies(source, near),
-        hosts.servers(source),
-        hosts.domains(source),
-        content.depth(source),
-        waiting.extremes(log),
-        waiting.skipped(source),
-        waiting.waiting(source),
-        waiting.disk(source),
-        waiting.terms(source, defaults),
-    )
+def sections(
+    source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE
+) -> dict[str, Callable[[], Html | None]]:
+    """What makes each section, by its name, in the order of the page; the dashboard shows them too."""
+    return {
+        "overview": lambda: overview.overview(source, log),
+        "drones": lambda: hosts.drones(source),
+        "time": lambda: overview.over_time(source),
+        "bound": lambda: overview.bound(source),
+        "revisits": lambda: revisits.revisits(source),
+        "outcomes": lambda: overview.outcomes(source),
+        "wrong": lambda: overview.wrong(source),
+        "seeds": lambda: seeds.seeds(source, log),
+        "types": lambda: content.types(source),
+        "sizes": lambda: content.sizes(source),
+        "copies": lambda: content.copies(source, near),
+        "hosts": lambda: hosts.servers(source),
+        "domains": lambda: hosts.domains(source),
+        "depth": lambda: content.depth(source),
+        "extremes": lambda: waiting.extremes(log),
+        "skipped": lambda: waiting.skipped(source),
+        "waiting": lambda: waiting.waiting(source),
+        "disk": lambda: waiting.disk(source),
+        "settings": lambda: waiting.terms(source, defaults),
+    }
 
 
 def _header(source: Source) -> Html:
@@ -146,7 +148,7 @@ def _state(source: Source) -> Html:
     )
 
 
-def _odd(source: Source, log: Log) -> Html | None:
+def odd(source: Source, log: Log) -> Html | None:
     """A warning about what the report could not read."""
     found = [f"{one}." for one in source.odd]
     if log.damaged:

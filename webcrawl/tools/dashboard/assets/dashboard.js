@@ -1,4 +1,3 @@
-"use strict";
 // Fills the parts of a page that change, as the server makes them. Without this script a page loads itself again.
 const where = document.body.dataset.events, place = document.getElementById("updates");
 const busy = (part) => part.contains(document.activeElement) || (getSelection().rangeCount > 0 && !getSelection().isCollapsed && part.contains(getSelection().anchorNode));
@@ -12,6 +11,7 @@ function fill(name, html) {
   later.delete(name);
   const places = [...part.querySelectorAll(".scroll, .log")].map((one) => [one.scrollTop, one.scrollLeft]);
   part.innerHTML = html;
+  sortable(part);
   [...part.querySelectorAll(".scroll, .log")].forEach((one, at) => { [one.scrollTop, one.scrollLeft] = places[at] ?? [0, 0]; });
 }
 

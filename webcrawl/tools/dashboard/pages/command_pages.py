@@ -13,9 +13,9 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.tools.dashboard.answers import answered
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
-from webcrawl.tools.dashboard.pages.frame import button, field, note, section
+from webcrawl.tools.dashboard.pages.frame import button, field
 from webcrawl.tools.dashboard.pages.tabs import linker
-from webcrawl.tools.report.markup import Html, join, tag
+from webcrawl.tools.report.markup import Html, join, note, section, tag
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
 OPTION = re.compile(r"\[(--[a-z]+(?: [A-Z]+)?)\]")  # of a command, which has a field of its own
@@ -163,16 +163,16 @@ def why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
         )
     else:
         answer = answered(found, linker(shown))
-    return section("Why?", form, answer)
+    return section(None, "Why?", form, answer)
 
 
 def commands_content(shown: Shown, host: str) -> Html:
     """A form for each command."""
     if not shown.sample.answers:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
-        return section("Commands", note(why))
+        return section(None, "Commands", note(why))
     made = [_form(shown, command, host) for command in known()]
-    return section("Commands", note(f"As {program()} ctl gives them."), tag("div", *made, class_="forms"))
+    return section(None, "Commands", note(f"As {program()} ctl gives them."), tag("div", *made, class_="forms"))
 
 
 def _form(shown: Shown, command: Row, host: str) -> Html:
@@ -215,7 +215,7 @@ def sure_content(shown: Shown, order: Order, back: str) -> Html:
         class_="buttons",
     )
     what = tag("p", tag("code", order.text), class_="order")
-    return tag("div", section("Are you sure?", tag("p", SURE[order.name]), what, form), class_="sure")
+    return tag("div", section(None, "Are you sure?", tag("p", SURE[order.name]), what, form), class_="sure")
 
 
 SURE = {
@@ -228,4 +228,4 @@ SURE = {
 def answer_content(shown: Shown, order: Order, answer: Any, failed: str = "") -> Html:
     """The crawl's answer to an order; `failed`: what became of it instead, in a word or two."""
     made = tag("p", str(answer), class_="refused") if failed else answered(answer, linker(shown))
-    return section(failed or "Answer", tag("p", tag("code", order.text), class_="order"), made)
+    return section(None, failed or "Answer", tag("p", tag("code", order.text), class_="order"), made)

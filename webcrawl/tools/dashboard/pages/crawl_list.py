@@ -7,15 +7,12 @@ from collections.abc import Sequence
 
 from webcrawl.base.program import program
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools import charts
-from webcrawl.tools.dashboard import curves
 from webcrawl.tools.dashboard.crawl_states import Known, Sample, saved_at
-from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, note, page, part, top
-from webcrawl.tools.dashboard.signs import rate_of, waits_for
+from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, page, part, top
+from webcrawl.tools.dashboard.signs import pages_per_second, per_second, rate_of, waits_for
 from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Html, join, tag
+from webcrawl.tools.report.markup import Html, join, note, tag
 
-SPAN, SLOTS = 600.0, 60  # seconds of the small plots, and their moments
 ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 Row = tuple[Known, Sample, Sequence[Moment]]
 
@@ -42,16 +39,12 @@ def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
     running = [row for row in ranked if row[1].runs]
     pages = sum(rate_of(moments) for _, _, moments in running)
     said = f"{numbers.number(len(running))} of {numbers.count(len(rows), 'crawl')} running"
-    together = f", {charts.per_second(pages)} pages together" if running else ""
+    together = f", {per_second(pages)} pages together" if running else ""
     summary = tag("p", f"{said}{together}.", class_="lead")
     return {"crawls": join(summary, tag("ul", *(_card(site, *row) for row in ranked), class_="cards"))}
 
 
 def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -> Html:
-    now = time.time()
-    begun = moments[0].at if moments else now
-    parts = curves.pieces(curves.thinned(moments, now - SPAN, now, SLOTS), SPAN / SLOTS, begun)
-    speed, speed_now = curves.between(parts, curves.rate("pages")), charts.per_second(rate_of(moments))
     facts = [
         ("pages", numbers.number(sample.number("pages"))),
         ("queued", numbers.number(sample.number("queued"))),
@@ -59,7 +52,7 @@ def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -
         ("received", numbers.size(sample.number("bytes"))),
     ]
     kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
-    seen = saved_at(sample) if not sample.answers else None
+    seen = saved_at(sample.figures) if not sample.answers else None
     return tag(
         "li",
         tag(
@@ -71,8 +64,8 @@ def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -
         ),
         tag("p", waits_for(sample, moments), class_="why"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
-        tag("div", charts.spark(speed, (now - SPAN, now)), tag("b", speed_now), class_="speed")
+        tag("p", tag("b", pages_per_second(moments)), class_="speed")
         if sample.runs
-        else tag("p", f"{numbers.seconds(max(now - seen, 1))} ago" if seen else "", class_="speed last"),
+        else tag("p", f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "", class_="speed last"),
         class_=f"card {sample.state}",
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from webcrawl.tools.report.markup import Child, Html, join, tag
+from webcrawl.tools.report.markup import Child, Html, tag
 
 WORDS = {  # of a state
     "running": "Running",
@@ -95,12 +95,3 @@ def field(label: str, name: str, value: str = "", kind: str = "text", **attribut
 
 def button(words: str, class_: str | None = None, **attributes: str | None) -> Html:
     return tag("button", words, type="submit", class_=class_, **attributes)
-
-
-def section(title: str, *children: Child, more: Child = None) -> Html:
-    """A part of a page with its heading."""
-    return tag("section", tag("div", tag("h2", title), more, class_="head"), join(*children))
-
-
-def note(*words: Child) -> Html:
-    return tag("p", *words, class_="note")
