@@ -2520,9 +2520,6 @@ CLAIMS = {
             ("No request to this site is known of.", {}, {"requests": [1.0]}),
             ("All requests", {"requests": [1.0]}, {"requests": [1.0], "unlogged": ["drone-1"]}),
             ("{} to this site and the names below it, from {} to ", {"requests": [1.0]}, {}),
-            ("All within a second.", {"requests": [1.0, 1.5]}, {"requests": [1.0, 9.0]}),
-            ("There were none.", {}, {"requests": [1.0]}),
-            ("At most {}, as means over {}.", {"requests": [1.0, 9.0]}, {"requests": [1.0]}),
             (" The first page found was {}, by {}.", {"requests": [1.0], "ends": [{}]}, {"requests": [1.0]}),
             (
                 "a link on {}",
@@ -2574,11 +2571,21 @@ CLAIMS = {
                 {"absent": ["drone-1"]},
                 {},
             ),
-            ("Nothing that these rules name is asked for while they are in force.", {"wishes": [OptOut("a.test")]}, {}),
+            ("Left alone, and not asked for: a.test, for good.", {"wishes": [OptOut("a.test")]}, {}),
+            ("; that time is over", {"wishes": [OptOut("a.test", 1.0, until=2.0)]}, {"wishes": [OptOut("a.test")]}),
             ("With HOST_CONNECTIONS each of several connections waits for itself.", SEVERAL, {}),
             (account_page.READ, {}, {"terms": {"ROBOTSTXT_OBEY": "off"}}),
             (account_page.UNREAD, {"terms": {"ROBOTSTXT_OBEY": "off"}}, {"terms": {"ROBOTSTXT_OBEY": "on"}}),
-            ("Not asked for", {"ends": [{"status": Status.ROBOTS_FORBIDDEN}]}, {"ends": [{}]}),
+            (
+                "not asked for: robots.txt forbids it",
+                {"ends": [{"status": Status.ROBOTS_FORBIDDEN}]},
+                {"ends": [{}]},
+            ),
+            (
+                "URLs that were not asked for because of it: 1. They are in the table, too.",
+                {"ends": [{"status": Status.ROBOTS_FORBIDDEN}]},
+                {"ends": [{}]},
+            ),
             (
                 "The last {}; the CSV file has the {} before them.",
                 {"requests": [1.0, 2.0, 3.0]},

@@ -255,8 +255,8 @@ def test_several_connections_are_said(tmp_path):
     text = page(Account(tmp_path, Site("a.test"), [asked(1.0)], terms=rules), 0.0)
 
     assert "each of several connections waits for itself" in text
-    assert "HOST_CONNECTIONS test<" in text
-    assert "HOST_CONNECTIONS www.a.test<" in text
+    assert "HOST_CONNECTIONS test=2" in text
+    assert "HOST_CONNECTIONS www.a.test=4" in text
     assert "b.test" not in text
 
 
@@ -271,7 +271,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     assert "All requests to this site" not in said(partly=["job"])
     for obeys in (True, False):
         terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
-        assert ("It is read before anything else of a host" in said(terms=terms)) is obeys
+        assert ("robots.txt is read before anything else of a host" in said(terms=terms)) is obeys
 
 
 def test_a_page_that_was_not_asked_for(tmp_path):
@@ -281,6 +281,7 @@ def test_a_page_that_was_not_asked_for(tmp_path):
 
     assert "The first page found was http://a.test/forbidden, by a list" in text
     assert "asked for was" not in text
+    assert "not asked for: robots.txt forbids it" in text
 
 
 def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterator
-from statistics import median
+from operator import itemgetter
 
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
-from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED
-from webcrawl.tools import charts
-from webcrawl.tools.account.site_account import Account, AccountRow, unknown, waits
+from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
+from webcrawl.tools.account.site_account import Account, AccountRow, unknown
 from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag, tiles
-from webcrawl.tools.report.sections.overview import time_axis
+from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
-MOST = 5000  # requests on the page; the CSV has all
-SLOTS = 120  # of the chart
-NAMED = 500  # URLs that robots.txt forbids
+MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids
 SETTINGS = (
     *("USER_AGENT", "POLITENESS_POLICY", "POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"),
     *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "ROBOTSTXT_OBEY", "HOST_MAX_PAGES", "OUTPUTS", "PURPOSE"),
 )
-READ = "It is read before anything else of a host, and again when its time is over."
-UNREAD = "The last run did not read it (ROBOTSTXT_OBEY)."
+READ = "robots.txt is read before anything else of a host, and again when its time is over."
+UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
 
 
 def page(account: Account, now: float) -> str:
@@ -38,17 +33,9 @@ def page(account: Account, now: float) -> str:
         tag("h1", account.site.name),
         tag("p", *_lead(account), class_="lead"),
     )
-    sections = (
-        _doubts(account),
-        _wishes(account, now),
-        _figures(account),
-        _rate(account),
-        _waits(account),
-        _robots(account),
-        _requests(account),
-    )
+    parts = (_doubts(account), *_wishes(account, now), *map(note, _figures(account)), *_rules(account))
     footer = tag("footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC."))
-    body = tag("body", header, tag("main", *sections), footer)
+    body = tag("body", header, tag("main", *parts, _requests(account)), footer)
     return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
 
 
@@ -97,87 +84,46 @@ def _doubts(account: Account) -> Html | None:
     return tag("div", *map(note, found), class_="warn") if found else None
 
 
-def _wishes(account: Account, now: float) -> Html | None:
-    """Records of who asked that the site, or a part of it, be left alone."""
-    rows = [
-        (
-            *(one.rule, numbers.when(one.since) if one.since else None, one.by or None, one.why or None),
-            *(numbers.when(one.until) if one.until else "for good", "yes" if one.holds(now) else "over"),
-        )
-        for one in account.wishes
-    ]
-    columns = (Column("Rule"), Column("Since"), Column("By"), Column("Why"), Column("Until"), Column("In force"))
-    said = note("Nothing that these rules name is asked for while they are in force.")
-    return section("wishes", "Left alone", said, table("wishes", columns, rows, "Records")) if rows else None
+def _wishes(account: Account, now: float) -> Iterator[Html]:
+    """Who asked that the site, or a part of it, be left alone."""
+    for one in account.wishes:
+        since = f" since {numbers.when(one.since)}" if one.since else ""
+        by = f", by {one.by}" if one.by else ""
+        why = f" ({one.why})" if one.why else ""
+        until = f", until {numbers.when(one.until)}" if one.until else ", for good"
+        over = "" if one.holds(now) else "; that time is over"
+        yield note("Left alone, and not asked for", since, ": ", tag("code", one.rule), by, why, until, over, ".")
 
 
-def _figures(account: Account) -> Html:
+def _figures(account: Account) -> Iterator[str]:
+    """The sums of the table."""
     requests = account.requests
-    answered = [one.end for one in requests if one.end is not None and one.end.size is not None]
-    size = sum(end.size or 0 for end in answered)
-    least = min((one.waited for one in requests if one.waited is not None), default=None)
-    lasted = requests[-1].at - requests[0].at if len(requests) > 1 else 0.0
-    return tiles(
-        (numbers.number(len(requests)), "requests", f"{numbers.number(len(account.robots))} for robots.txt"),
-        (numbers.size(size), "bytes of answers", f"{numbers.number(len(answered))} answers"),
-        ("-" if least is None else numbers.seconds(least), "shortest wait", "after an answer, before the next request"),
-        (numbers.number(len(requests) / lasted * 60) if lasted else "-", "requests per minute", "over the whole time"),
-        (numbers.number(len(account.refused)), "addresses not asked for", "because robots.txt forbids it"),
+    answers = [one.end.size for one in requests if one.end is not None and one.end.size is not None]
+    received = f"{numbers.count(len(answers), 'answer')} of {numbers.size(sum(answers))}"
+    yield (
+        f"{numbers.count(len(requests), 'request')}, {numbers.number(len(account.robots))} of them for robots.txt; "
+        f"{received}."
     )
+    waited = [one.waited for one in requests if one.waited is not None]
+    if waited:
+        yield f"The shortest wait after an answer, before the next request, was {numbers.seconds(min(waited))}."
+    yield UNREAD if account.terms.get("ROBOTSTXT_OBEY") == "off" else READ
+    if refused := len(account.refused):
+        yield f"URLs that were not asked for because of it: {numbers.number(refused)}. They are in the table, too."
 
 
-def _rate(account: Account) -> Html:
-    """Requests over time."""
-    requests = account.requests
-    lasted = requests[-1].at - requests[0].at if requests else 0.0
-    if lasted < 1:
-        return section("rate", "Requests over time", note("All within a second." if requests else "There were none."))
-    width = lasted / SLOTS
-    counts = [0.0] * SLOTS
-    for one in requests:
-        counts[min(int((one.at - requests[0].at) / width), SLOTS - 1)] += 60 / width
-    high = max(counts)
-    return section(
-        "rate",
-        "Requests over time",
-        charts.area(
-            counts,
-            time_axis(lasted),
-            charts.linear(high, numbers.number),
-            ("Requests a minute", f"At most {numbers.number(round(high, 1))}, as means over {numbers.seconds(width)}."),
-            (f"time since {numbers.when(requests[0].at)}", "per minute"),
-        ),
-    )
-
-
-def _waits(account: Account) -> Html:
-    """Waits before requests, by the rule that set them."""
-    rows = []
-    for rule, some in waits(account):
-        waited = [one.waited for one in some if one.waited is not None]
-        needed = [one.needed for one in some if one.needed is not None]
-        rows.append(
-            (
-                *(RULES.get(rule, rule), len(some), max(needed, default=None)),
-                *((min(waited), median(waited)) if waited else (None, None)),
-            )
-        )
-    columns = (
-        *(Column("Rule"), Column("Requests", "number"), Column("Longest wait it asked for", "seconds")),
-        *(Column("Shortest wait", "seconds"), Column("Median", "seconds")),
-    )
-    terms = [(name, account.terms[name]) for name in SETTINGS if name in account.terms]
-    several = [(name, value) for name, value in account.terms.items() if _is_ours(account, name)]
-    return section(
-        "waits",
-        "Waits",
-        note("The time between the end of a host's answer and the next request to it, by the rule that decided."),
-        note("With HOST_CONNECTIONS each of several connections waits for itself.") if several else None,
-        table("waits", columns, rows, "By rule"),
-        table("settings", (Column("Setting"), Column("Value")), [*terms, *several], "How the crawl was set")
-        if terms or several
-        else None,
-    )
+def _rules(account: Account) -> Iterator[Html]:
+    """What the names of rules in the table mean, and how the crawl was set."""
+    rules = sorted({one.rule for one in account.requests if one.rule})
+    if rules:
+        said = "; ".join(f"{rule}: {RULES.get(rule, rule)}" for rule in rules)
+        yield note(f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}.")
+    several = [name for name in account.terms if _is_ours(account, name)]
+    if several:
+        yield note("With HOST_CONNECTIONS each of several connections waits for itself.")
+    terms = [f"{name}={account.terms[name]}" for name in (*SETTINGS, *several) if name in account.terms]
+    if terms:
+        yield note("The crawl was set to ", tag("code", ", ".join(terms)), ".")
 
 
 def _is_ours(account: Account, setting: str) -> bool:
@@ -187,48 +133,36 @@ def _is_ours(account: Account, setting: str) -> bool:
     return name == "HOST_CONNECTIONS" and host != "" and below
 
 
-def _robots(account: Account) -> Html:
-    rows = [(numbers.when(one.at), one.url, one.end.status if one.end else None, _bytes(one)) for one in account.robots]
-    columns = (Column("Time"), Column("URL"), Column("Status", "code"), Column("Bytes", "size"))
-    refused = Counter(end.url for end in account.refused)
-    named = [(url, many) for url, many in refused.most_common(NAMED)]
-    return section(
-        "robots",
-        "robots.txt",
-        note(UNREAD if account.terms.get("ROBOTSTXT_OBEY") == "off" else READ),
-        table("robots", columns, rows[-MOST:], "Requests for it"),
-        table("refused", (Column("URL"), Column("Times", "number")), named, "Not asked for") if named else None,
-    )
-
-
 def _requests(account: Account) -> Html:
     columns = (
         *(Column("Time"), Column("Request"), Column("Status", "code"), Column("Bytes", "size")),
         *(Column("Waited", "seconds"), Column("Needed", "seconds"), Column("Rule"), Column("Kept"), Column("Outcome")),
     )
     shown = account.requests[-MOST:]
-    rows = [_row(account, one) for one in shown]
     left = len(account.requests) - len(shown)
+    rows = [(one.at, _row(account, one)) for one in shown]
+    rows += [(one.at, _unasked(one)) for one in account.refused[-MOST:]]
+    more = f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them."
     return section(
         "requests",
         "Every request",
-        note(f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them.")
-        if left
-        else None,
-        table("requests", columns, rows, "In the order of time"),
+        note(more) if left else None,
+        table("requests", columns, [row for _, row in sorted(rows, key=itemgetter(0))], "In the order of time"),
     )
 
 
 def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
     again = f" (try {one.tries + 1})" if one.tries else ""
+    status, size = (one.end.status, one.end.size) if one.end is not None else (None, None)
     return (
-        *(numbers.when(one.at), f"{one.method} {one.url}{again}", one.end.status if one.end else None, _bytes(one)),
+        *(numbers.when(one.at), f"{one.method} {one.url}{again}", status, size),
         *(one.waited, one.needed, one.rule or None, kept(one), outcome(one, lost=unknown(account, one))),
     )
 
 
-def _bytes(one: AccountRow) -> float | None:
-    return one.end.size if one.end is not None else None
+def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
+    """A URL that robots.txt kept the crawl from."""
+    return (numbers.when(end.at), end.url, end.status, *(None,) * 4, "nothing", "not asked for: robots.txt forbids it")
 
 
 RULES = {

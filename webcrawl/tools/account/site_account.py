@@ -128,13 +128,6 @@ def unknown(account: Account, one: AccountRow) -> bool:
     return one.end is None and any(gap.has(one) for gap in account.gaps)
 
 
-def waits(account: Account) -> Iterator[tuple[str, list[AccountRow]]]:
-    """Requests by the rule that set the wait before them, those of a version that did not write it left out."""
-    rules = sorted({one.rule for one in account.requests if one.rule})
-    for rule in rules:
-        yield rule, [one for one in account.requests if one.rule == rule]
-
-
 class NoSite(StoreError):  # noqa: N818 - reads as what it is
     """Raised for a text that is no name of a site."""
 
