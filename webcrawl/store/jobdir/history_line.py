@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -161,26 +161,6 @@ def in_order(moments: Sequence[T]) -> list[T]:
     earliest = reversed([*accumulate(reversed(times), min)])
     kept = ([one for one, at in zip(moments, bounds, strict=True) if one.at == at] for bounds in (latest, earliest))
     return max(kept, key=len)
-
-
-def at_times(
-    moments: Sequence[T], times: Iterable[float], between: Callable[[T, T, float], T], broken: Callable[[T, T], bool]
-) -> Iterator[T | None]:
-    """The state at each of these times: nothing before the first moment, and after a broken one that of the last.
-
-    `between` gives it at a part of the way from one moment to the next, unless these two are `broken`.
-    """
-    place = 0
-    for at in times:
-        while place + 1 < len(moments) and moments[place + 1].at <= at:
-            place += 1
-        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
-        if before.at > at:
-            yield None
-        elif after is before or broken(before, after):
-            yield before
-        else:
-            yield between(before, after, (at - before.at) / (after.at - before.at))
 
 
 def _revisited(row: Mapping[str, Any]) -> Revisited | None:

@@ -242,9 +242,9 @@ def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:
         first.key,
         joined([drone.statistics for drone in drones], first.key),
         all(drone.complete for drone in drones),
-        _sum(drone.counters for drone in drones),
-        _sum(drone.filtered for drone in drones),
-        _sum(drone.frontier for drone in drones),
+        Counter(stats_file.added_names(drone.counters for drone in drones)),
+        Counter(stats_file.added_names(drone.filtered for drone in drones)),
+        Counter(stats_file.added_names(drone.frontier for drone in drones)),
         _terms(drones),
         max(drones, key=lambda drone: drone.seeds_read).seeds,  # a seed is read by all, and belongs to one
         {},
@@ -254,7 +254,7 @@ def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:
         clean=(clean := all(drone.clean for drone in drones)),
         at=(max if clean else min)(drone.at for drone in drones),
         free=min((drone.free for drone in drones if drone.free is not None), default=None),
-        stats=_stats(jobdir, drones),
+        stats=_stats(drones),
         odd=[f"{drone.jobdir.name}: {one}" for drone in drones for one in drone.odd],
         drones=[*drones],
         revisits=of_hive(drone.revisits for drone in drones),
@@ -264,24 +264,17 @@ def one_of(jobdir: Path, drones: Sequence[Source]) -> Source:
     return whole
 
 
-def _sum(parts: Iterable[Counter[str]]) -> Counter[str]:
-    total = Counter[str]()
-    for part in parts:
-        total.update(part)
-    return total
-
-
 def _terms(drones: Sequence[Source]) -> dict[str, str]:
     """The settings; the values of one that differs, such as the drone's number, stand side by side."""
     names = dict.fromkeys(chain.from_iterable(drone.terms for drone in drones))
     return {name: ", ".join(dict.fromkeys(drone.terms.get(name, "none") for drone in drones)) for name in names}
 
 
-def _stats(jobdir: Path, drones: Sequence[Source]) -> dict[str, Any]:
-    """The reason for the last end, if all drones say the same, and the unexpected errors of all."""
-    reasons = {drone.stats.get("reason") for drone in drones}
-    reason = reasons.pop() if len(reasons) == 1 else stats_file.read(jobdir).get("reason")
-    return {"reason": reason, "errors": sum(int(drone.stats.get("errors") or 0) for drone in drones)}
+def _stats(drones: Sequence[Source]) -> dict[str, Any]:
+    """The reason for the last end, and the unexpected errors of all."""
+    return stats_file.merged(
+        {name: drone.stats[name] for name in ("reason", "errors") if name in drone.stats} for drone in drones
+    )
 
 
 def _state(parts: Sequence[State]) -> State:

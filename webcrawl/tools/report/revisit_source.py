@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, at_times, in_order, read
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 
@@ -114,14 +114,23 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     many = min(most, max(map(len, each)))
     step = (last - first) / max(many - 1, 1)
     times = [first + slot * step for slot in range(many)]
-    return [
-        _sum(at, now)
-        for at, *now in zip(times, *(at_times(past, times, _between, _broken) for past in each), strict=True)
-    ]
+    return [_sum(at, now) for at, *now in zip(times, *(_at_times(past, times) for past in each), strict=True)]
 
 
-def _between(before: Moment, after: Moment, share: float) -> Moment:
-    return Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
+def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
+    """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
+    place = 0
+    for at in times:
+        while place + 1 < len(moments) and moments[place + 1].at <= at:
+            place += 1
+        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
+        if before.at > at:
+            yield None
+        elif after is before or _broken(before, after):
+            yield before
+        else:
+            share = (at - before.at) / (after.at - before.at)
+            yield Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
 
 
 def _broken(before: Moment, after: Moment) -> bool:
