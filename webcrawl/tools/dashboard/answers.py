@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Html, join, tag
+from webcrawl.tools.report import markup, numbers
+from webcrawl.tools.report.markup import Cell, Column, Html, join, tag
 
 MOST_ROWS, MOST_DEPTH = 500, 4
 LONGEST = 2000  # characters of a text
@@ -52,26 +52,26 @@ def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
     return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
 
 
-def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "", label: str = "Answer") -> Html:
-    """A row for each mapping, a column for each name in any of them. `label`: what it is, if it has no caption."""
+def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "Answer") -> Html:
+    """A row for each mapping, a column for each name in any of them."""
     shown = rows[:MOST_ROWS]
     names = list(dict.fromkeys(name for row in shown for name in row))
-    right = {name for name in names if all(_is_number(row.get(name)) or row.get(name) is None for row in shown)}
-    head = tag("tr", *(tag("th", words(name), scope="col", class_="n" if name in right else None) for name in names))
-    body = [
-        tag(
-            "tr",
-            *(tag("td", _linked(name, row.get(name), link), class_="n" if name in right else None) for name in names),
-        )
-        for row in shown
-    ]
-    made = tag("table", tag("caption", caption) if caption else None, tag("thead", head), tag("tbody", *body))
-    return join(
-        tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption or label), _more(len(rows))
-    )
+    columns = [Column(words(name), _kind(name, [row.get(name) for row in shown])) for name in names]
+    cells = [[_cell(name, row.get(name), link) for name in names] for row in shown]
+    return join(markup.table(None, columns, cells, caption), _more(len(rows)))
 
 
-def _linked(name: str, value: Any, link: Link) -> Html:
+def _kind(name: object, values: Sequence[Any]) -> str:
+    if not all(value is None or _is_number(value) for value in values):
+        return "text"
+    return "size" if str(name) in BYTES else "number"
+
+
+def _cell(name: object, value: Any, link: Link) -> Cell:
+    return value if value is None or _is_number(value) else _linked(name, value, link)
+
+
+def _linked(name: object, value: Any, link: Link) -> Html:
     where = link(str(name), value) if isinstance(value, str) and value else None
     if _is_number(value) and str(name) in BYTES:
         return join(numbers.size(value))

@@ -40,7 +40,7 @@ class Watch:
         self._loop: asyncio.Task[None] | None = None
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
         self._sample: Sample | None = None
-        self._moments = deque[Moment]([] if known.drones else recent(known.jobdir), MOST_MOMENTS)
+        self._moments = deque[Moment](maxlen=MOST_MOMENTS)
         self._drones = frozenset[str]()  # of a hive, that answered the last time
         self._looked = 0.0  # when, by time.monotonic
         self._number = 0  # of the look
@@ -51,6 +51,8 @@ class Watch:
         async with self._looking:
             while self._sample is None or time.monotonic() - self._looked > FRESH:
                 orders = self._orders
+                if self._sample is None and not self.known.drones:
+                    self._moments = deque(await self.run(lambda: recent(self.known.jobdir)), MOST_MOMENTS)
                 self._sample = await self.run(lambda: look(self.known, self._ask))
                 self._number += 1
                 self._keep(self._sample)

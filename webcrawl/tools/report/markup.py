@@ -82,11 +82,14 @@ class Column:
     title: str | None = None
 
 
-def table(name: str, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
-    """`name` identifies it on the page."""
+def table(name: str | None, columns: Sequence[Column], rows: Iterable[Sequence[Cell]], caption: str) -> Html:
+    """`name` identifies it on the page, so that it can be sorted; one without shows no caption, and only says it."""
     body = [tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True))) for row in rows]
     heads = [tag("th", column.name, scope="col", class_=_class(column), title=column.title) for column in columns]
     head = tag("thead", tag("tr", *heads))
+    if name is None:
+        made = tag("table", head, tag("tbody", *body))
+        return tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
     made = tag("table", head, tag("tbody", *body), id=name, class_="sortable", aria_labelledby=f"{name}-name")
     frame = {"class_": "scroll long" if len(body) >= SEARCHED else "scroll", "tabindex": "0", "role": "region"}
     return tag(

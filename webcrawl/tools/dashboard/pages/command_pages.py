@@ -6,10 +6,10 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from webcrawl.base.program import program
-from webcrawl.crawl.control.command import CommandError
+from webcrawl.crawl.control.command import Command, CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.tools.dashboard.answers import answered
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
@@ -39,27 +39,7 @@ class Order:
         return self.name in DESTROYING or (self.name == "host" and self.words[1:2] == ("drop",))
 
 
-class Row(Protocol):
-    """A row of the table, of which a form is made."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def words(self) -> str:
-        """The words that follow the name."""
-
-    @property
-    def says(self) -> str: ...
-
-    @property
-    def least(self) -> int: ...
-
-    @property
-    def most(self) -> int | None: ...
-
-
-def fields(command: Row) -> list[str]:
+def fields(command: Command) -> list[str]:
     """Names of the fields of a form: one for each word, or a single one for any number of them."""
     if _has_options(command):
         return [*OPTION.sub("", command.words).split(), *OPTION.findall(command.words)]
@@ -69,7 +49,7 @@ def fields(command: Row) -> list[str]:
     return names if command.least == command.most == len(names) else [command.words or "words"]
 
 
-def _has_options(command: Row) -> bool:
+def _has_options(command: Command) -> bool:
     """True if options follow the words of a command."""
     return not command.words.startswith("[") and OPTION.search(command.words) is not None
 
@@ -126,11 +106,6 @@ def _split(text: str) -> list[str]:
         raise CommandError(f"a quote is missing: {error}") from error
 
 
-def known(names: Sequence[str] = ()) -> list[Row]:
-    """The commands of the table, or those of these names that are in it."""
-    return [COMMANDS[name] for name in names if name in COMMANDS] if names else [*COMMANDS.values()]
-
-
 def check(order: Order) -> None:
     """CommandError for what no crawl would take, before anybody is asked whether it is wanted."""
     checked(order.name, *order.words)
@@ -171,11 +146,11 @@ def commands_content(shown: Shown, host: str) -> Html:
     if not shown.sample.answers:
         why = "Nobody is there to command: the crawl does not run, or does not listen."
         return section(None, "Commands", note(why))
-    made = [_form(shown, command, host) for command in known()]
+    made = [_form(shown, command, host) for command in COMMANDS.values()]
     return section(None, "Commands", note(f"As {program()} ctl gives them."), tag("div", *made, class_="forms"))
 
 
-def _form(shown: Shown, command: Row, host: str) -> Html:
+def _form(shown: Shown, command: Command, host: str) -> Html:
     names = fields(command)
     value = host if command.name in FOR_HOST else ""
     inputs = [

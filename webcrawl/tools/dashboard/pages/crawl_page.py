@@ -11,7 +11,7 @@ from webcrawl.tools.dashboard.crawl_states import Known, Sample, told
 from webcrawl.tools.dashboard.pages.frame import Site, badge, button, choice, page, part, top
 from webcrawl.tools.dashboard.signs import bytes_per_second, lately, pages_per_second, signs, waits_for
 from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Child, Html, join, note, section, tag, tiles
+from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
 
 TABS = {
     "": "Overview",
@@ -142,26 +142,12 @@ def figures_part(shown: Shown) -> Html:
 def _drones(shown: Shown) -> Html | None:
     if not shown.known.drones:
         return None
-    head = tag(
-        "tr",
-        *(tag("th", name, scope="col") for name in ("Drone", "State")),
-        *(tag("th", name, scope="col", class_="n") for name in ("Pages", "Queued", "Hosts", "Failures")),
-    )
-    rows = []
+    names = ("pages", "queued", "hosts", "failures")
+    head = [Column("Drone"), Column("State"), *(Column(name.capitalize(), "number") for name in names)]
+    rows: list[list[Cell]] = []
     for drone in shown.known.drones:
         sample = shown.sample.drones.get(drone.id)
-        cells: list[Child] = [tag("td", tag("a", drone.jobdir.name, href=shown.site.at("c", drone.id)))]
-        if sample is not None:
-            cells.append(tag("td", badge(sample.state)))
-            cells += [
-                tag("td", numbers.number(sample.number(name)), class_="n")
-                for name in ("pages", "queued", "hosts", "failures")
-            ]
-        rows.append(tag("tr", *cells))
-    made = tag("table", tag("thead", head), tag("tbody", *rows))
-    return section(
-        None,
-        "Drones",
-        tag("div", made, class_="scroll", tabindex="0", role="region", aria_label="Drones"),
-        note("Those whose folders are on this machine."),
-    )
+        link = tag("a", drone.jobdir.name, href=shown.site.at("c", drone.id))
+        state, counts = (badge(sample.state), map(sample.number, names)) if sample is not None else (None, (None,) * 4)
+        rows.append([link, state, *counts])
+    return section(None, "Drones", table(None, head, rows, "Drones"), note("Those whose folders are on this machine."))

@@ -126,7 +126,7 @@ def lines_part(shown: Shown, name: str, lines: Sequence[str]) -> Html:
         return note("No such line in the last part of this log, or no such log yet.")
     split = [line.split() for line in lines]
     if name == "crawl.log" and all(len(fields) == FIELDS for fields in split):
-        return table([_row(fields) for fields in split], linker(shown), "The latest first")
+        return join(note("The latest first."), table([_row(fields) for fields in split], linker(shown), name))
     return tag("pre", "\n".join(lines), tabindex="0", class_="log")
 
 
