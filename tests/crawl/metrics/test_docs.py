@@ -22,12 +22,8 @@ def _names(tmp_path):
 
 
 def _keys():
-    rows = (
-        *(*families.COUNTERS, *families.GAUGES, *families.HIVE_COUNTERS, *families.HIVE_GAUGES),
-        *(*families.REVISIT_COUNTERS, *families.REVISIT_GAUGES, *families.STORE_GAUGES),
-    )
     labelled = {f"{one.prefix}-1" for one in families.LABELLED}
-    return {row.key for row in rows} - DRONE.keys() | labelled | {"revisit/sampled"}
+    return {row.key for row in (*families.COUNTERS, *families.GAUGES)} - DRONE.keys() | labelled | {"revisit/sampled"}
 
 
 def expressions(panels):
@@ -50,9 +46,9 @@ def test_the_page_has_all(names):
     told = {name.removesuffix("_bucket") for name in names if "_process_" not in name}
 
     assert rows.keys() == told
-    for row in (*families.COUNTERS, *families.HIVE_COUNTERS, *families.REVISIT_COUNTERS):
+    for row in families.COUNTERS:
         assert rows[f"webcrawl_{row.name}_total"] == row.says
-    for row in (*families.GAUGES, *families.HIVE_GAUGES, *families.REVISIT_GAUGES, *families.STORE_GAUGES):
+    for row in families.GAUGES:
         assert rows[f"webcrawl_{row.name}"] == row.says
     assert set(NAME.findall(text)) - {"webcrawl_process_"} <= told | names
 

@@ -16,14 +16,9 @@ from webcrawl.crawl.metrics.families import (
     COUNTERS,
     ENGINE,
     GAUGES,
-    HIVE_COUNTERS,
-    HIVE_GAUGES,
     HOSTS,
     LABELLED,
-    REVISIT_COUNTERS,
-    REVISIT_GAUGES,
-    REVISIT_LABELLED,
-    STORE_GAUGES,
+    OF_SOME,
     TROUBLE,
     TROUBLES,
     Labelled,
@@ -80,15 +75,16 @@ class CrawlCollector(Collector):
 
 def _families(look: Look) -> Iterator[Metric]:
     figures = look.figures
-    is_drone = "hive/slots" in figures
-    revisits = REVISIT_GAUGES[0].key in figures
-    for row in (*COUNTERS, *(HIVE_COUNTERS if is_drone else ()), *(REVISIT_COUNTERS if revisits else ())):
-        yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
-    for labelled in (*LABELLED, *(REVISIT_LABELLED if revisits else ())):
-        yield _labelled(labelled, figures)
+    absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
+    for row in COUNTERS:
+        if not row.key.startswith(absent):
+            yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
+    for labelled in LABELLED:
+        if not labelled.prefix.startswith(absent):
+            yield _labelled(labelled, figures)
     unknown = () if figures.get(f"{REVISIT}sampled") else [REVISIT + name for name in ESTIMATED]
-    for row in (*GAUGES, *(HIVE_GAUGES if is_drone else ()), *REVISIT_GAUGES, *STORE_GAUGES):
-        if row.key in figures and row.key not in unknown:
+    for row in GAUGES:
+        if row.key in figures and row.key not in unknown and not row.key.startswith(absent):
             yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
     yield _gauges(HOSTS, "state", _hosts(figures))
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()}

@@ -74,6 +74,8 @@ REVISITED = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_tex
 VERDICTS = ("true", "false", "ignored")
 FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
 
+# Figures whose names begin so are those of some crawls alone: of those that have the other figure.
+OF_SOME = {"hive/": "hive/slots", "revisit/": "revisit/records"}
 COUNTERS = (
     Row("pages", "pages", "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls."),
     Row("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
@@ -98,6 +100,13 @@ COUNTERS = (
     Row("outage/seconds", "outage_seconds", "How long these have lasted."),
     Row("outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."),
     Row("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
+    Row("hive/sent", "hive_sent_links", "Links sent to other drones."),
+    Row("hive/received", "hive_received_links", "Links that came from other drones."),
+    Row("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
+    Row("hive/letters/again", "hive_letters_again", "Letters sent once more."),
+    Row("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
+    Row("revisit/forgotten", "revisit_forgotten_pages", "Pages gone for so long that they are not asked for any more."),
+    Row("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
 )
 LABELLED = (
     Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
@@ -105,6 +114,15 @@ LABELLED = (
     Labelled("frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended while they were queued."),
     Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
     Labelled(BOUND, "bound_seconds", "by", _cause, "Seconds of the crawl by what bounded it.", CAUSES),
+    Labelled("revisit/", "revisits", "found", _revisit, "Pages fetched again, by what was found.", REVISITED),
+    Labelled(
+        "revisit/signals_",
+        "revisit_signals",
+        "verdict",
+        _verdict,
+        "Announced changes that were there, that were not, and that were not looked at.",
+        VERDICTS,
+    ),
 )
 GAUGES = (
     Row("queued", "queued_urls", "URLs in the frontier."),
@@ -122,56 +140,12 @@ GAUGES = (
     Row("bandwidth_max", "bandwidth_max_bytes", "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit."),
     Row("disk_free", "disk_free_bytes", "Free space on the disk of JOBDIR."),
     Row("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
-)
-HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
-TROUBLE = Row("trouble", "trouble", "1 if this keeps hosts from being asked, else 0; of several troubles, the first.")
-TROUBLES = {  # as the crawl says
-    "paused": "paused",
-    "no network": "no_network",
-    "no name server": "no_name_server",
-    "disk nearly full": "disk",
-}
-ENGINE = "engine_paused"  # too little disk, or by somebody's extension
-HIVE_COUNTERS = (
-    Row("hive/sent", "hive_sent_links", "Links sent to other drones."),
-    Row("hive/received", "hive_received_links", "Links that came from other drones."),
-    Row("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
-    Row("hive/letters/again", "hive_letters_again", "Letters sent once more."),
-)
-HIVE_GAUGES = (
     Row("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
     Row("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Row("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
     Row("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
     Row("hive/letters/unacknowledged", "hive_letters_waiting", "Letters that nobody has acknowledged yet."),
     Row("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
-)
-REVISIT_COUNTERS = (
-    Row("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
-    Row("revisit/forgotten", "revisit_forgotten_pages", "Pages gone for so long that they are not asked for any more."),
-    Row("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
-)
-REVISIT_LABELLED = (
-    Labelled("revisit/", "revisits", "found", _revisit, "Pages fetched again, by what was found.", REVISITED),
-    Labelled(
-        "revisit/signals_",
-        "revisit_signals",
-        "verdict",
-        _verdict,
-        "Announced changes that were there, that were not, and that were not looked at.",
-        VERDICTS,
-    ),
-)
-STORE_GAUGES = (
-    Row("store/files", "store_files", "Finished files that have a verified copy in the store."),
-    Row("store/bytes", "store_bytes", "Bytes of these."),
-    Row(
-        "store/waiting",
-        "store_waiting_files",
-        "Finished files that have none yet, or one that is to be verified again.",
-    ),
-)
-REVISIT_GAUGES = (
     Row("revisit/records", "revisit_pages", "Pages that are fetched again."),
     Row(
         "revisit/waiting",
@@ -183,4 +157,20 @@ REVISIT_GAUGES = (
     Row("revisit/used", "revisit_used", "Pages per second that are fetched again."),
     Row("revisit/freshness", "revisit_freshness_ratio", "Share of copies that are up to date, by weight, estimated."),
     Row("revisit/age", "revisit_age_seconds", "How long copies have been out of date, by weight, estimated."),
+    Row("store/files", "store_files", "Finished files that have a verified copy in the store."),
+    Row("store/bytes", "store_bytes", "Bytes of these."),
+    Row(
+        "store/waiting",
+        "store_waiting_files",
+        "Finished files that have none yet, or one that is to be verified again.",
+    ),
 )
+HOSTS = Row("hosts", "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.")
+TROUBLE = Row("trouble", "trouble", "1 if this keeps hosts from being asked, else 0; of several troubles, the first.")
+TROUBLES = {  # as the crawl says
+    "paused": "paused",
+    "no network": "no_network",
+    "no name server": "no_name_server",
+    "disk nearly full": "disk",
+}
+ENGINE = "engine_paused"  # too little disk, or by somebody's extension
