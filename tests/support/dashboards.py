@@ -113,7 +113,7 @@ def nothing_known(jobdir, url):
 
 @contextmanager
 def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1"):
-    """Serves the crawls below a folder."""
+    """Serves the crawls below a folder; `id` of who visits is that of the first one."""
     crawls = crawls or Crawls()
     guard = Guard(host, 0)
     finder = Finder(given, root)
@@ -131,6 +131,7 @@ def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1
         guard.port = listening.port
         visitor = Visitor(loop, session, guard)
         visitor.finder, visitor.crawls = finder, crawls
+        visitor.id = next((known.id for known in finder.look()), "")
         yield visitor
     finally:
         if session is not None:

@@ -22,8 +22,6 @@ def _visitor(tmp_path):
     made(tmp_path / "web", stats={"reason": None}, history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
     (tmp_path / "web/logs/crawl.log").write_text(LINE)
     with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "seeds will be read from there"})) as visitor:
-        visitor.page()
-        visitor.id = visitor.finder.look()[0].id
         visitor.jobdir = tmp_path / "web"
         yield visitor
 
@@ -80,9 +78,6 @@ class TestFigures:
         with dashboard(
             tmp_path, Crawls({"status": {**FIGURES, "revisit/records": wrong, "revisit/sampled": 1}})
         ) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
-
             assert tree_of(visitor).xpath("//h1/text()") == ["web"]
 
     def test_a_page_without_script(self, visitor):
@@ -116,8 +111,6 @@ class TestFigures:
             made(tmp_path / f"hive/drone-{number}", history=[(1_700_000_000.0 + at, FIGURES) for at in range(9)])
         (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
         with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor)
             assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["240", "8,000"]
             (first, second) = tree.xpath("//div[@id='now']//tbody//a/@href")
@@ -134,8 +127,6 @@ class TestFigures:
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         (tmp_path / "hive/drone-1").rename(tmp_path / "later")
         with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             assert len(tree_of(visitor).xpath("//div[@id='now']//tbody//a/@href")) == 1
 
             (tmp_path / "later").rename(tmp_path / "hive/drone-1")
@@ -161,8 +152,6 @@ class TestTabs:
             "hosts": {"by": "errors", "hosts": [{"host": "b.example", "queued": 5, "bytes": 2000}]},
         }
         with dashboard(tmp_path, Crawls(answers)) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor, "/hosts?by=errors")
             assert tree.xpath("//td/a[text()='b.example']/@href")[0].endswith("/hosts?host=b.example")
             assert "2\xa0kB" in tree.text_content()
@@ -175,8 +164,6 @@ class TestTabs:
         (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
         said = [{"drone": number, "answer": {"hosts": [{"host": f"{number}.example"}]}} for number in (0, 1)]
         with dashboard(tmp_path, Crawls({"status": FIGURES, "hosts": {"drones": said}})) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor, "/hosts")
             assert tree.xpath("//div[@id='now']//h3/text()") == ["Drone 0", "Hosts", "Drone 1", "Hosts", LEVELS]
             assert tree.xpath("//div[@id='now']//td/a/text()") == ["0.example", "1.example"]
@@ -190,8 +177,6 @@ class TestTabs:
             "queue": {"urls": ["http://b.example/1"]},
         }
         with dashboard(tmp_path, Crawls(answers)) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             tree = tree_of(visitor, "/hosts?host=b.example")
             assert "healthy" in tree.text_content()
             assert "http://b.example/1" in tree.text_content()
@@ -208,8 +193,6 @@ class TestTabs:
     def test_the_reports_sections(self, crawled):
         """Each tab has its sections of the report on the last checkpoint, whose charts need no style of their own."""
         with dashboard(crawled.root.parent, given=[crawled.root]) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             found = {tab: tree_of(visitor, tab) for tab in ("", "/hosts", "/errors", "/seeds")}
         sections = {tab: tree.xpath("//div[@id='report']/section/@id") for tab, tree in found.items()}
 
@@ -246,8 +229,6 @@ class TestTabs:
 
         made(tmp_path / "web")
         with dashboard(tmp_path, why=why) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             assert "No answer: damaged" in tree_of(visitor, "/why?url=http://a.example/").text_content()
             assert "more than 4096" in tree_of(visitor, f"/why?url={'x' * 4097}").text_content()
 
@@ -282,7 +263,5 @@ class TestSeeds:
             made(tmp_path / f"hive/drone-{number}")
         (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
         with dashboard(tmp_path, Crawls({"status": FIGURES, "seeds": "done by 2 drones"})) as visitor:
-            visitor.page()
-            visitor.id = visitor.finder.look()[0].id
             assert "done by 2" in said_of(visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"}))
             assert visitor.crawls.told == [("hive", "seeds", "add", "-", b"a.example")]

@@ -54,16 +54,9 @@ def _outcome(rest: str) -> str:
         return OTHERS
 
 
-def _revisit(rest: str) -> str | None:
-    return rest if rest in REVISITED else None
-
-
-def _verdict(rest: str) -> str | None:
-    return rest if rest in VERDICTS else None
-
-
-def _cause(rest: str) -> str | None:
-    return rest if rest in CAUSES else None
+def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
+    """Of figures that are named alike, those with these names."""
+    return lambda rest: rest if rest in names else None
 
 
 def _same(rest: str) -> str:
@@ -113,13 +106,13 @@ LABELLED = (
     Labelled("status/", "failures", "outcome", _failure, "Attempts at URLs that got no answer, by outcome.", FAILED),
     Labelled("frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended while they were queued."),
     Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
-    Labelled(BOUND, "bound_seconds", "by", _cause, "Seconds of the crawl by what bounded it.", CAUSES),
-    Labelled("revisit/", "revisits", "found", _revisit, "Pages fetched again, by what was found.", REVISITED),
+    Labelled(BOUND, "bound_seconds", "by", _among(CAUSES), "Seconds of the crawl by what bounded it.", CAUSES),
+    Labelled("revisit/", "revisits", "found", _among(REVISITED), "Pages fetched again, by what was found.", REVISITED),
     Labelled(
         "revisit/signals_",
         "revisit_signals",
         "verdict",
-        _verdict,
+        _among(VERDICTS),
         "Announced changes that were there, that were not, and that were not looked at.",
         VERDICTS,
     ),
