@@ -1,12 +1,14 @@
 """What the pages show of crawls in each state, and what their forms do."""
 
 import json
+import shutil
 import time
 
 import pytest
 from lxml import html
 
 from tests.support.dashboards import FIGURES, Crawls, dashboard, made
+from tests.support.reports import Report
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
 
@@ -209,6 +211,17 @@ class TestTabs:
             tuple(row.xpath("td/text()")[:2]) for row in found["/seeds"].xpath("//table[@id='seed-table']/tbody/tr")
         ]
         assert rows == [tuple(row[:2]) for row in crawled.page.rows("seed-table")]
+
+    def test_the_report_on_a_hive(self, crawled, tmp_path):
+        """Its sections are of all drones."""
+        for number in (0, 1):
+            shutil.copytree(crawled.root, tmp_path / f"hive/drone-{number}")
+        (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+        with dashboard(tmp_path) as visitor:
+            report = Report(visitor.page(f"c/{visitor.id}"))
+        one, both = ([row[1] for row in page.numbers("type-table")] for page in (crawled.page, report))
+
+        assert both == [2 * many for many in one]
 
     def test_the_log(self, visitor):
         """Lines of crawl.log are a table, whose URLs lead to why; a word chooses among them."""

@@ -1,6 +1,7 @@
 """Crawls are looked at while somebody watches, once for all who do."""
 
 import asyncio
+import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -178,3 +179,25 @@ def test_a_look_that_fails(watched):
         assert (await watch.next(1))[0] == 2
 
     watched(script)
+
+
+def test_a_drone_that_begins_to_answer(tmp_path):
+    """What it has fetched before is no sudden rate of its hive: moments are those of the same drones."""
+    for number in (0, 1):
+        made(tmp_path / f"hive/drone-{number}")
+    (tmp_path / "hive/hive.json").write_text(json.dumps({"version": 1, "name": "web", "drones": [0, 1]}))
+    (known,) = Finder([], tmp_path).look()
+    crawls = Crawls({("drone-0", "status"): FIGURES})
+
+    async def script():
+        with ThreadPoolExecutor(4) as executor:
+            watch, counts = Watch(known, crawls.ask, executor), []
+            for _ in range(2):
+                await watch.sample()
+                watch.forget()
+            counts.append(len(watch.moments()))
+            crawls.answers["status"] = FIGURES
+            await watch.sample()
+            return [*counts, *(one.pages for one in watch.moments())]
+
+    assert asyncio.run(script()) == [2, 240]
