@@ -15,10 +15,10 @@ from webcrawl.content.recognise import wall_of
 from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl_log import count_known, notes_of
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.feeding import SLICE, Feeding
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.parts import Followers, Parts
 from webcrawl.frontier.demand import R
-from webcrawl.frontier.feeding import SLICE, Feeding
 from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.meta_row import CLEAN
 

@@ -1,7 +1,7 @@
 """How hosts share the pace of a crawl that is short of slots, from now on: turns of each host by time.
 
 A fluid in place of URLs: all hosts that have URLs get the same share, but for those whose own delay is longer. What is
-new enters as the crawl lets it (`frontier/feeding.py`): a slice at a time, when no host in turn has anything to fetch.
+new enters as the crawl lets it (`crawl/feeding.py`): a slice at a time, when no host in turn has anything to fetch.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from webcrawl.frontier.feeding import SLICE
+from webcrawl.crawl.feeding import SLICE
 
 Floats = npt.NDArray[np.float64]
 STEPS, GROWTH = 400, 1.02  # of time; the first is a quarter of a round

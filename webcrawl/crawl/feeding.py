@@ -5,9 +5,8 @@ To let fewer enter while all hosts in rotation are being asked made good hosts s
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from webcrawl.base.model import Link
+from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.protocol import SeenStore
 
@@ -15,19 +14,10 @@ SLICE = 500  # links moved to the frontier, or seeds that are read, in one turn:
 PATIENCE = 1.0  # seconds between two early merges while the frontier has URLs, though none that are due
 
 
-class Seeds(Protocol):
-    """A source of further URLs: `crawl/seeding.py`."""
-
-    ended: bool
-
-    def read(self, most: int) -> bool:
-        """Submits the next seeds to the seen store; True if there were any."""
-
-
 class Feeding:
     """The frontier together with what waits before it."""
 
-    def __init__(self, frontier: Frontier, seen: SeenStore, seeds: Seeds) -> None:
+    def __init__(self, frontier: Frontier, seen: SeenStore, seeds: Seeding) -> None:
         self._frontier, self._seen, self._seeds = frontier, seen, seeds
         self.fed = 0  # links that have come out of the seen store
         self._merged_at = 0.0
