@@ -27,8 +27,8 @@ from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.politeness.fixed import Weak
 from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.frontier.politeness.weak import Weak
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.lab.simweb.world import World

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.frontiers import OK, add, make
-from webcrawl.frontier.politeness.fixed import Fixed
-from webcrawl.frontier.politeness.mean import MeanOfFive
-from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.frontier.politeness.weak import Weak
+from webcrawl.frontier.politeness.fixed import Fixed, Weak
+from webcrawl.frontier.politeness.mercator import MeanOfFive, Mercator
 from webcrawl.store.crawldb import CrawlDB
 
 TIMES = st.lists(st.floats(0, 1e6), max_size=5)

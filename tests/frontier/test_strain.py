@@ -5,9 +5,8 @@ import pytest
 from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.booking import HEARD, HOSTS, Booking, Limits, Strain
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.politeness.fixed import Fixed
+from webcrawl.frontier.politeness.fixed import Fixed, Weak
 from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.frontier.politeness.weak import Weak
 
 MOST = 8.0
 

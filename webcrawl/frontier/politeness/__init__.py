@@ -1,4 +1,4 @@
-"""The wait of a host after an answer: one small class per file, chosen by POLITENESS_POLICY."""
+"""The wait of a host after an answer: small classes, of which POLITENESS_POLICY names one."""
 
 from __future__ import annotations
 

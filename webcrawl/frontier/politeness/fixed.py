@@ -1,4 +1,4 @@
-"""Nielsen: the same wait for every host, 70 seconds."""
+"""Waits that are the same for every host: Nielsen's 70 seconds, and Mercator's weak guarantee."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ class Fixed:
     def __init__(self, factor: float, minimum: float, maximum: float) -> None:
         del factor  # part of the protocol, without effect here
         self.seconds = min(max(SECONDS, minimum), maximum)
+
+    def wait(self, times: Sequence[float]) -> float:
+        del times
+        return self.seconds
+
+
+class Weak:
+    """Waits for POLITENESS_MIN_DELAY only; set that to 0 for no pause at all."""
+
+    slows_down = False
+
+    def __init__(self, factor: float, minimum: float, maximum: float) -> None:
+        del factor, maximum  # part of the protocol, without effect here
+        self.seconds = minimum
 
     def wait(self, times: Sequence[float]) -> float:
         del times

@@ -1,8 +1,9 @@
-"""Mercator 3.1: ten times as long as the last download took."""
+"""Waits that are multiples of what a host's downloads took: Mercator's (3.1), and Mischel's by their mean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
 
 class Mercator:
@@ -14,3 +15,18 @@ class Mercator:
     def wait(self, times: Sequence[float]) -> float:
         last = times[-1] if times else 0.0
         return min(max(self.factor * last, self.minimum), self.maximum)
+
+
+FIRST = 60.0  # before the first download from a host: "probably one minute"
+FLOOR = 15.0  # with less, "smaller sites will be annoyed"
+
+
+class MeanOfFive:
+    """Steadier than the last duration alone: a single slow or fast page changes the wait little."""
+
+    def __init__(self, factor: float, minimum: float, maximum: float) -> None:
+        self.factor, self.minimum, self.maximum = factor, minimum, maximum
+
+    def wait(self, times: Sequence[float]) -> float:
+        seconds = max(self.factor * fmean(times), FLOOR) if times else FIRST
+        return min(max(seconds, self.minimum), self.maximum)
