@@ -43,7 +43,6 @@ def _crawl(tmp_path, clock):
         "seen": seen,
         "frontier": frontier,
         "portions": Portions(db, str),
-        "hostless": SimpleNamespace(pending=0),
         "refusals": Refusals(db, None, None),
         "hostless": Hostless(db, None),
     }

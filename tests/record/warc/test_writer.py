@@ -16,7 +16,6 @@ from tests.support.warc_reader import digest, members, read
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, labels, sha1
 from webcrawl.base.model import Link, Referred
-from webcrawl.record.warc.check_archive import check_archive
 from webcrawl.store.errors import StoreError
 
 PAGE = b"<p>hello world, " * 20
