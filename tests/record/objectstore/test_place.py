@@ -124,7 +124,12 @@ class TestFolder:
     def test_the_folder_is_not_created(self, tmp_path):
         """A disk that is not mounted is away; it must not be taken for an empty one."""
         place = open_place(f"file://{tmp_path}/mnt")
-        for call in (place.look, lambda: place.size(NAME), lambda: place.put(NAME, 0, iter(()), new=True)):
+        for call in (
+            place.look,
+            lambda: place.size(NAME),
+            lambda: place.put(NAME, 0, iter(()), new=True),
+            lambda: place.remove(NAME),
+        ):
             with pytest.raises(FileNotFoundError, match="it is not created"):
                 call()
         assert not (tmp_path / "mnt").exists()

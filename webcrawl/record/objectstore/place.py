@@ -166,7 +166,8 @@ class FsspecPlace:
         except BaseException:
             _discard(file)
             if self._is_local:  # a local file has its name from the beginning
-                self.remove(name)
+                with suppress(OSError):
+                    self.remove(name)
             raise
         try:
             file.close()
@@ -187,6 +188,7 @@ class FsspecPlace:
             yield self._fs.cat_file(path, start=at, end=min(at + PIECE, size))
 
     def remove(self, name: str) -> None:
+        self._check_mount()
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
 
