@@ -3849,7 +3849,7 @@ CLAIMS = {
         dashboard_report,
         [
             ("{} of crawl.log are not read yet: this page goes on.", {"left": 9}, {}),
-            ("The statistics are not of its beginning, too: `{} report` makes those.", {"whole": False}, {}),
+            ("The statistics lack its beginning: `{} report` makes whole ones from the log.", {"whole": False}, {}),
         ],
     ),
     "tools/dashboard/signs.py": (

@@ -220,6 +220,25 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
     assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
 
 
+def test_a_log_that_grows_and_is_cut_back(tmp_path):
+    """What was appended is read once, a line that is not whole later; after a kill, which cuts it back, all is anew."""
+    folder = made(tmp_path / "a")
+    log, progress = folder / LOG, LogProgress([folder])
+    lines = [
+        crawl_line(NOW, Link(url, seed=url), Outcome(200), None, []) for url in ("http://a.test/", "http://b.test/")
+    ]
+
+    def seeds(data):
+        log.write_bytes(data)
+        progress.read()
+        return {row.url: row.found for row in progress.log.seeds.rows(9)}
+
+    assert seeds(lines[0] + lines[1][:9]) == {"http://a.test/": 1}
+    assert progress.left == 9
+    assert seeds(lines[0] + lines[1]) == {"http://a.test/": 1, "http://b.test/": 1}
+    assert seeds(lines[1]) == {"http://b.test/": 1}
+
+
 class TestSigns:
     @pytest.mark.parametrize(
         ("figures", "said"),

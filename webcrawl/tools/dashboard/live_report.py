@@ -86,7 +86,7 @@ class LiveReport:
         said = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{more}")]
         if not source.complete:
             source.complete = True  # what is said of that is so of the report alone
-            said.append(note(f"The statistics are not of its beginning, too: `{program()} report` makes those."))
+            said.append(note(f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."))
         return join(*said, odd(source, self._progress.log))
 
 
