@@ -52,7 +52,7 @@ def with_pipe(jobdir, copy, pattern):
         (["search", "JOBDIR", "word1"], "state/crawl.db-wal"),
         (["account", "JOBDIR", "127.0.0.1", "--offsets"], "warc/*.warc.gz"),
         (["segments", "build", "JOBDIR"], "logs/crawl.log"),
-        (["segments", "build", "JOBDIR"], "warc/*.warc.gz"),
+        (["segments", "build", "JOBDIR"], "tables/links-*.parquet"),
         (["export", "wacz", "JOBDIR"], "warc/*.cdxj"),
         (["export", "graph", "JOBDIR", "-o", "JOBDIR/graph"], "logs/links.log"),
     ],
