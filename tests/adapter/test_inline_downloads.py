@@ -14,7 +14,7 @@ from tests.support.crawling import Crawl, copy_of, wait_until
 from tests.support.examples import in_campaign
 from tests.support.inline_site import HOSTS, inline_site
 from tests.support.warc_reader import read
-from webcrawl.settings import DOWNLOAD_HANDLERS, DOWNLOADER_MIDDLEWARES
+from webcrawl.settings import DOWNLOADER_MIDDLEWARES
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.verify.verify_crawl import verify
@@ -219,9 +219,7 @@ class TestAnswers:
 
     def test_other_schemes_have_no_turn(self, awaiting):
         """`data:` and the like need no host; a URL that names none is IgnoreRequest."""
-        handlers = json.dumps(
-            {**DOWNLOAD_HANDLERS, "data": "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler"}
-        )
+        handlers = json.dumps({"data": "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler"})
 
         assert awaiting("foreign", DOWNLOAD_HANDLERS=handlers) == [["hello", "IgnoreRequest: invalid URL: host"]]
 

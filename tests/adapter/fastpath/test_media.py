@@ -10,7 +10,6 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
-from webcrawl.settings import DOWNLOAD_HANDLERS
 
 SPIDERS = "tests.support.media_spider"
 DATA = "scrapy.core.downloader.handlers.datauri.DataURIDownloadHandler"
@@ -80,7 +79,7 @@ def _crawled(tmp_path):
             (project / "scrapy.cfg").write_text("[settings]\ndefault = plain\n")
             (project / "plain.py").write_text(PLAIN)
         else:
-            settings["DOWNLOAD_HANDLERS"] = json.dumps({**DOWNLOAD_HANDLERS, "data": DATA})
+            settings["DOWNLOAD_HANDLERS"] = json.dumps({"data": DATA})
         arguments = {"here": here, "notes": notes}
         crawl = Crawl(tmp_path / kind / f"job{run}", arguments, settings, "media", project)
         assert crawl.run() == 0, crawl.output.read_text()
