@@ -52,7 +52,7 @@ def compressed(_url: str, wire: bytes, _body: bytes) -> None:
 def archived() -> Store:
     """All that happens to a page before the archive has it."""
     digests = ContentDigests(bytes(KEY_BYTES))
-    captures = Captures("1.1", Originals(), identifiers(SystemRandom()).__next__)
+    captures = Captures(Originals(), identifiers(SystemRandom()).__next__)
     html = [(b"Content-Type", b"text/html; charset=utf-8")]
 
     def store(url: str, wire: bytes, body: bytes) -> None:

@@ -23,7 +23,7 @@ def test_shares_follow_the_slots():
 
 def test_bounds_of_a_slow_answer():
     """How slow an answer may be is what holds now, also for one under way."""
-    deadlines = Deadlines(Bounds(rate=0.0))
+    deadlines = Deadlines(Bounds(rate=0.0), float)
     deadlines.use(Bounds(rate=100.0, grace=1.0))
 
     assert deadlines._bounds.patience(10.0, 200) == 13.0

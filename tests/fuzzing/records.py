@@ -35,7 +35,7 @@ def warc(data: bytes) -> None:
         made.head = made.request = b""
         made.headers = [(b"content-type", b"text/plain")]
     numbers = iter(range(10))
-    captures = Captures("1.1", Originals(), lambda: ID % next(numbers))
+    captures = Captures(Originals(), lambda: ID % next(numbers))
     about = {"title": data[:50].decode("utf-8", "replace").strip(), "server": headers.get(b"server", "").strip()}
     taken = captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
     records = [one_record(record) for record in members(taken)]

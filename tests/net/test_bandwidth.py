@@ -279,7 +279,7 @@ class TestAnswer:
         turn = Turn(monkeypatch)
         turn.time = turn.clock
         turn.call_at = lambda when, call: turn.call_later(when - turn.now, call)
-        ended, deadlines, begin = [], Deadlines(Bounds(timeout=10, grace=1, rate=1000)), turn.now
+        ended, deadlines, begin = [], Deadlines(Bounds(timeout=10, grace=1, rate=1000), turn.time), turn.now
         slow = Question("slow", ended)
         slow.held = 5.0
         deadlines.add(slow, begin + 10)

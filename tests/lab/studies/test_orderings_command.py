@@ -70,7 +70,7 @@ class TestReading:
 
 def test_json_has_the_graph_and_a_curve_for_each_order(edges):
     """One object: the graph, and a row for each order with its curve."""
-    status, said, error = run("orderings", edges, "--orders", "opic,best", "--hosts", "3", "--json")
+    status, said, error = run("lab", "orderings", edges, "--orders", "opic,best", "--hosts", "3", "--json")
     assert (status, error) == (0, "")
     answer = json.loads(said)
     assert answer["graph"] == {"pages": 300, "links": answer["graph"]["links"], "unreached": 0, "seeds": 1}
@@ -85,7 +85,7 @@ def test_json_has_the_graph_and_a_curve_for_each_order(edges):
 
 def test_table_and_plot(edges, tmp_path):
     """A table with a line per order and way, and a drawing with a line per order."""
-    status, said, error = run("orderings", edges, "--plot", tmp_path / "plot.svg", "--levels", "4")
+    status, said, error = run("lab", "orderings", edges, "--plot", tmp_path / "plot.svg", "--levels", "4")
     assert (status, error) == (0, "")
     assert "pages: 300, hosts: 7" in said
     assert "levels: FIFO queues (4)" in said
@@ -108,6 +108,6 @@ def test_table_and_plot(edges, tmp_path):
 )
 def test_a_wrong_command_line_or_graph_is_one_line(edges, words, status, line):
     """What cannot be done is said in a line; 2 for a wrong command line, 1 for a graph."""
-    found, said, error = run("orderings", *(word.format(edges=edges) for word in words))
+    found, said, error = run("lab", "orderings", *(word.format(edges=edges) for word in words))
     assert (found, said) == (status, "")
     assert line in error
