@@ -136,7 +136,7 @@ class TestAccount:
         account = account_of(job, site_of(site))
 
         assert account.wishes == [WISH]
-        assert "<td>joe</td>" in page(account, NOW)
+        assert "joe" in page(account, NOW)
 
     def test_no_other_is(self, job):
         """Other sites' records are not an owner's business."""

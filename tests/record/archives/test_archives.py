@@ -89,10 +89,9 @@ class TestOwn:
         assert came == sent
         assert came.archived.file == path.name
 
-    @pytest.mark.parametrize("version", ["1.0", "1.1"])
-    def test_a_revisit_gets_its_original(self, reading, version):
+    def test_a_revisit_gets_its_original(self, reading):
         """A body seen before is that of the record to which the revisit refers, in whichever file that is."""
-        archive = Archive(reading.folder / "job", version=version, max_size=100)
+        archive = Archive(reading.folder / "job", max_size=100)
         for path in ("1", "2", "3"):
             archive.write(exchange(f"{URL}{path}", b"<p>same"), duplicate=True)
         archive.stop()

@@ -12,7 +12,7 @@ from tests.support.reports import Report
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
 
-LEVELS = "Front-end: URLs by level, each picked FRONTIER_BIAS times as often as the next"
+LEVELS = "Front-end: URLs by level, each picked twice as often as the next"
 LINE = (
     "2026-11-21T10:11:12.000Z 200 5 http://a.example/x L http://a.example/ text/html #001 20261121101112000+5 "
     "- http://a.example/ -\n"
