@@ -493,20 +493,6 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     assert json.loads(wacz.read("datapackage.json"))["refersTo"] == [{"records": 1}]
 
 
-def test_references_without_a_date(tmp_path):
-    """Of WARC 1.0, which names no date, the payload's digest says what the package itself has."""
-    archive = Archive(tmp_path / "job", version="1.0")
-    lost = {"status": 404, "head": b"HTTP/1.1 404 Not Found\r\n\r\n"}
-    for copy in ("own", "copy"):  # the second refers to the first
-        archive.write(exchange(f"http://a.test/{copy}", b"<p>own", **lost), duplicate=True)
-    one = exchange(SEED, b"<p>earlier")
-    one.refers = Referred("<urn:uuid:1>", SEED, "2022-01-01T00:00:00Z", one.digest)
-    archive.write(one, Link(SEED))
-    archive.stop()
-
-    assert packed(archive.root)[1] == ["1 record without a body, which earlier archives have"]
-
-
 def test_an_earlier_record_of_the_same_second(tmp_path):
     """What another archive has is counted also if the package begins in the second of its capture."""
     archive = Archive(tmp_path / "job")
