@@ -123,7 +123,7 @@ class TestAnswersWithoutAPage:
     @pytest.mark.parametrize(
         ("spider", "path", "settings"),
         [
-            ("callbacks", "/away", {}),  # they get the last answer alone
+            ("callbacks", "/away", {"OUTAGE_END_WAIT": 60}),  # they get the last answer alone
             ("web", "/closed", {"DOWNLOADER_MIDDLEWARES": {"spiders.Refusing": 10}}),
         ],
     )
