@@ -62,7 +62,7 @@ class Form(Noting, Spider):
     def parse(self, response):
         self.note(what="start")
         here = response.url
-        meta = {"word": "Wörter", "list": [1, {"two": 3.5}], "lost": object()}
+        meta = {"word": "Wörter", "list": [1, {"two": 3.5}]}
         yield Request(here + "a?", self.answer, meta=meta, cb_kwargs={"name": "meta"}, headers={"X-Of-Mine": "yes"})
         for value in "1", "2", "2":
             yield FormRequest(here, self.answer, formdata={"a": value}, cb_kwargs={"name": f"post {value}"})
@@ -160,6 +160,7 @@ class TestRequests:
         server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))
         start = f"{server.world.origin(0)}/"
         crawl = shop(server, "form", start, many=self.MANY)
+        crawl.settings["OUTAGE_END_WAIT"] = 60  # every request is answered
         crawl.settings["ROBOTSTXT_OBEY"] = False  # otherwise a host without an address ends there, unnoticed
 
         running = crawl.start(POLITENESS_MIN_DELAY=0.05)

@@ -129,7 +129,7 @@ def test_the_report_counts_each_url_once(crawled):
     crawl, _ = crawled
 
     page = Report(report(crawl.jobdir, {}, 0.0))
-    assert page.tiles()["URLs ended"] == page.tiles()["documents"] == "20"
+    assert page.tiles()["URLs ended"] == page.tiles()["pages"] == "20"
     assert [row[0] for row in page.rows("outcome-table")] == ["200"]
     assert {row[0]: row[2:5] for row in page.numbers("seed-table")} == {
         **{f"http://{host}/": [10, 10, 0] for host in NAMES[:2]},

@@ -67,7 +67,9 @@ class TestOutcomes:
         # must not need as long as its host may
         patience = {"DOWNLOAD_TIMEOUT": 4, "DNS_TIMEOUT": 4}
         settings = {"DNS_NAMESERVERS": server.nameserver, "DOWNLOAD_TRUNCATE": 2**18, **patience}
-        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"URL_MAX_DEPTH": 0, **settings})
+        crawl = Crawl(
+            tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, {"URL_MAX_DEPTH": 0, "OUTAGE_END_WAIT": 60, **settings}
+        )
 
         assert crawl.run() == 0
 

@@ -43,8 +43,8 @@ def _url(tmp_path):
 def test_the_servers_user_has_the_rights_that_are_needed(url):
     """Drones and operators can do all that they do with the rights of users.acl, and valkey.conf is understood."""
     with Members(url, 2) as members:
-        for words in (["status"], ["pause"], ["resize", "-n", 1]):
-            done = command(COMMAND, "hive", words[0], url, *words[1:])
+        for words in (["hive", "status", url], ["ctl", url, "pause"], ["hive", "resize", url, "-n", 1]):
+            done = command(COMMAND, *words)
             assert (done.returncode, done.stderr) == (0, "")
     assert [name for name, *_ in members.commands] == ["pause", "resize"]
 
