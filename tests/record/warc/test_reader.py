@@ -297,3 +297,20 @@ class TestRealFiles:
             except OSError:
                 continue
             assert [one.block for one in read(path, most=1 << 24)[0]] == theirs, path
+
+
+def test_what_only_looks_like_a_record_is_skipped(tmp_path):
+    """A line that begins like a record, but is none, costs itself: reading goes on behind it.
+
+    A version line in small letters was found as the next record and then refused as one, without end.
+    """
+    path = tmp_path / "a.warc"
+    garbage = b"warc/1.0\r\nwarc-type: x\r\n" + b"WARC/1.0" + b"\t" * 40 + b"\r\nWARC-Type: y\r\n"
+    path.write_bytes(garbage + record("metadata", "http://a.test/", b"title: t\r\n"))
+    lost = []
+
+    with Records(path, 1 << 20, lost.append) as records:
+        kinds = [one.kind for one in records]
+
+    assert kinds[-1:] == ["metadata"]
+    assert lost

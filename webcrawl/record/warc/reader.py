@@ -19,7 +19,7 @@ START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
 STARTS = 16  # bytes that tell a start
 ARC = re.compile(rb"filedesc://")  # the format before WARC
 # A record in the middle of something. No line end comes before it where a run of garbage does.
-NEXT = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?:WARC-|Content-))", re.IGNORECASE)
+NEXT = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
 NEXT_SIZE = 40
 BETWEEN = re.compile(rb"\r\n\r\n")  # records, as the standard wants it
 BETWEEN_SIZE = 4
@@ -226,6 +226,10 @@ class Records:
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
             if not here and not unpacked.find(NEXT, NEXT_SIZE):
                 return False
+            if unpacked.place == begin:  # what looks like a record here has just been found to be none
+                unpacked.read(1)
+                if not unpacked.find(NEXT, NEXT_SIZE):
+                    return False
         except Torn:
             return False
         self.place = unpacked.place
