@@ -30,13 +30,13 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     yield from files.check()
     yield from _waiting(snapshot, now)
     yield from _verdicts(snapshot, now)
-    logged = _logged(snapshot)
+    _check_log(snapshot)
     fresh = np.frombuffer(_sized(snapshot, known_keys.NAME, 8), "<u8")
     if bool((fresh[1:] <= fresh[:-1]).any()):
         yield snapshot.damaged(f"table meta, {known_keys.NAME}: not in ascending order")
     _sized(snapshot, content.NAME, content.SIZE)
     # The log of a Bloom filter is shortened when its bits are written, so it has no count to compare.
-    keys = {"disk": len(fresh) + files.keys, "memory": logged}.get(now.store, now.new)
+    keys = len(fresh) + files.keys if now.store == "disk" else now.new
     if keys != now.new and not files.damages:
         yield snapshot.damaged(f"table meta, {STATE}: {now.new} keys, the store has {keys}")
 
@@ -113,14 +113,13 @@ def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
         yield snapshot.damaged(f"table meta, {VERDICTS}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}")
 
 
-def _logged(snapshot: Snapshot) -> int:
-    """The keys of a store that keeps its set in memory; their rows are consecutive."""
+def _check_log(snapshot: Snapshot) -> None:
+    """The rows that a Bloom filter logs its new keys in are consecutive."""
     at = None
     for first, (size,) in _numbered(snapshot, journal.NAME, "ifnull(length(value), -1)"):
         if size % 8 or at not in (None, first):
             raise snapshot.damaged(f"table meta, {journal.NAME}{first}: does not continue the previous row")
         at = first + size // 8
-    return at or 0
 
 
 def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, tuple[Any, ...]]]:
