@@ -8,6 +8,7 @@ fetches and writes, in order.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -89,6 +90,8 @@ IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"  # pro
 PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
+RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"  # as pywb and others call a header that an archive has replaced
+_CONTENT_LENGTH = re.compile(rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE)
 NOWHERE = Archived("")
 NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
@@ -230,7 +233,7 @@ class Captures:
         # "shall be used for any identical-digest truncation"
         why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
         own = f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
-        return Record("revisit", own, HTTP_RESPONSE, exchange.head)
+        return Record("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
 def _is_identical(exchange: Exchange, referred: str) -> bool:
@@ -248,12 +251,27 @@ def _answer(exchange: Exchange, digest: str) -> Record:
     if identified := _payload_type(exchange):
         own += f"WARC-Identified-Payload-Type: {identified}\r\n"
     if head:
-        return Record("response", own, HTTP_RESPONSE, head, exchange.wire)
+        return Record("response", own, HTTP_RESPONSE, _ending_head(exchange), exchange.wire)
     if exchange.rendered:
         return Record("conversion", own, HTML, payload)
     # FTP and Gopher have no head: the payload is the block
     content_type = line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
     return Record("resource", own, content_type, payload)
+
+
+def _ending_head(exchange: Exchange) -> bytes:
+    """Return the head of the answer; that of a cut body declares the length of what is kept.
+
+    Programs that replay an archive send its heads as they are, and a browser waits for ever for the bytes that a
+    declared length promises and nobody has. The length that was received stays in the head under another name.
+    """
+    if not exchange.truncated or _is_transfer_coded(exchange):
+        return exchange.head
+    declared = _CONTENT_LENGTH.search(exchange.head)
+    if declared is None or int(declared[1]) <= len(exchange.wire):
+        return exchange.head
+    kept = b"Content-Length: %d\r\n%s: %s" % (len(exchange.wire), RECEIVED_LENGTH, declared[1])
+    return exchange.head[: declared.start()] + kept + exchange.head[declared.end() :]
 
 
 def _payload_type(exchange: Exchange) -> str:

@@ -22,15 +22,16 @@ from webcrawl import __version__
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
+from webcrawl.content.formats.payload_type import UNNAMED
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
+from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import NotWarc
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.store.jobdir.index_line import read
-from webcrawl.tools.wacz.cut_records import CUT, mended
+from webcrawl.store.jobdir.index_line import TRUNCATED, read
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -82,12 +83,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
             yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
         first = first_of(indexes)
-        cut = Counter[str]()
-        try:
-            replayed = mended(both, folder, cut)
-        except (Torn, ValueError, NotWarc) as error:
-            raise CannotPack(f"not as its index says ({error}): {program()} verify says where") from error
-        if cut:
+        if cut := _cut_answers(both):
             yield f"{count(cut.total(), 'answer')} cut: {by_type(cut)}"
         lacking = unanswered(_elsewhere(both, first), indexes, first)
         if lacking:
@@ -99,10 +95,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
                         _refuse_other(archive, path)
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
-                if (folder / CUT).stat().st_size:
-                    with regular(folder / CUT) as archive:
-                        package.add(f"archive/{CUT}", archive)
-                _add_index(package, replayed, folder, found)
+                _add_index(package, indexes, folder, found)
                 main = _add_pages(package, both, first, folder, found)
                 depends = {"refersTo": [{"records": lacking}]} if lacking else {}
                 package.close({"title": jobdir.resolve().name, **main, **depends})
@@ -146,6 +139,23 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
         return forgotten.has(found.url, read_digits(f"{found.stamp}000"))
     except (ValueError, IndexError):
         return False
+
+
+def _cut_answers(both: list[tuple[Path, Path]]) -> Counter[str]:
+    """Return how many answers have bodies that are cut, by the media type that these bodies show."""
+    cut = Counter[str]()
+    for archive, index in both:
+        try:
+            with regular(index) as lines, regular(archive) as file:
+                for line in lines:
+                    if TRUNCATED.encode() not in line:
+                        continue
+                    record = next(records(archive, file, read(line).offset))
+                    if record.kind != "revisit" and record.fields.get("warc-truncated") != WITHHELD:
+                        cut[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
+        except (Torn, ValueError, IndexError, StopIteration, NotWarc) as error:
+            raise _damaged(archive, error) from error
+    return cut
 
 
 def _refuse_other(file: BinaryIO, archive: Path) -> None:
