@@ -171,6 +171,26 @@ class TestOneOriginIsDead:
         assert web.frontier.core.back.active["a"].failures == 1
         assert web.frontier.core.back.active["a"].origins is None
 
+    def test_its_errors_are_not_made_good_by_the_other(self, db):
+        """An origin whose pages are 503s for an hour waits for that hour, and all its pages come afterwards.
+
+        Good answers of the other origin in between said each time that the host is well, so that every page ended
+        after its last attempt.
+        """
+
+        def answers(url, now):
+            if url.endswith("/robots.txt"):
+                return 404
+            return Outcome(503, 0.1) if url.startswith(DEAD) and now < HOUR else OK
+
+        web = Web(db, answers)
+        add(web.frontier, *(one for both in zip(pages("http://a", 40), pages(DEAD, 40), strict=True) for one in both))
+        web.until(3 * HOUR)
+
+        assert [url for url, status in web.ended.items() if status != 200] == []
+        assert len(web.ended) == 80
+        assert sum(at < HOUR for at in web.seconds(DEAD)) < 20
+
     def test_too_many_requests_is_said_to_the_crawler(self, db):
         """A 429 makes the host wait, whichever origin says it."""
         web = Web(db, dead(DEAD, outcome=Outcome(429, 0.1)))

@@ -114,7 +114,7 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
     wait. Many a server has a robots.txt while its pages fail: one of those has to come.
     """
     row = host.row
-    if row is not None and row.status == Status.HOST_RETIRED and link.is_prerequisite:
+    if row is not None and row.status == Status.HOST_RETIRED and (link.is_prerequisite or _is_others(row, link)):
         return
     if row is not None and row.unwell and host.later:
         sums = {*map(abs, row.unwell)}
@@ -125,6 +125,14 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
         heapify(host.later)
     host.bad.pop(_kind(link), None)
     answered(host)
+
+
+def _is_others(row: FailedRow, link: Link) -> bool:
+    """Return whether all answers in this row are of one origin, and not of that of the link.
+
+    A good answer of one origin (scheme, host and port) says nothing of the errors of another.
+    """
+    return bool(link.url) and row.origin not in (0, -1, origin_of(link.url))
 
 
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
