@@ -8,12 +8,24 @@ from contextlib import closing
 
 import pytest
 
-from tests.support.crawling import Crawl, wait_until
+from tests.support.crawling import QUICK, Crawl, wait_until
 from tests.support.examples import in_campaign
+from tests.support.plain_site import Site, serving
 from webcrawl.lab.simweb import wait_until_idle
 from webcrawl.tools.commands.crawl import SAME
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
+
+
+
+class Links(Site):
+    """A front page with a hundred links."""
+
+    def answer(self):
+        links = "".join(f"<a href=/{number}>x</a>" for number in range(1, 100))
+        self.say(200, links.encode(), content_type="text/html")
+        self.close_connection = True  # else its thread would serve that one on after the server's end
+
 
 COUNTED = '{"tests.support.cli_components.Counting": 1000}'
 
@@ -28,6 +40,10 @@ def asked(server):
     """URLs of pages that the server answered completely, without robots.txt."""
     wait_until_idle(server)
     return [hit.url for hit in server.log.hits if not hit.url.endswith("/robots.txt") and hit.outcome == "sent"]
+
+
+def log_of(crawl):
+    return (crawl.jobdir / "logs/crawl.log").read_text()
 
 
 def said(crawl):
@@ -65,6 +81,21 @@ class TestSignals:
             running.kill() if kill else running.interrupt()
             running.wait()
             assert crawl.stats["reason"] == (None if kill else "shutdown")
+
+    def test_the_last_lines_name_the_server_that_is_waited_for(self, tmp_path):
+        """A crawl that ends while its only host does not answer says what is left, although its state is closed."""
+        with serving(Links) as address:
+            settings = {**QUICK, "POLITENESS_MIN_DELAY": 0.5, "HOST_RETRY_WAIT": 60}
+            crawl = Crawl(tmp_path / "job", {"seeds": f"{address}/", "scope": "host"}, settings)
+            running = crawl.start()
+            wait_until(lambda: (tmp_path / "job/logs/crawl.log").exists() and "/1 " in log_of(crawl))
+
+        assert running.wait() == 0
+        assert "Traceback" not in said(crawl)
+        left = crawl.stats["queued"]
+        assert left > 50
+        assert f"{left} URLs of 1 host left" in said(crawl)
+        assert f"after no connection from {address}" in said(crawl)
 
     def test_servers_that_hang_delay_nothing(self, tmp_path, simweb):
         """Downloads that take more than 5 seconds are given up, and their URLs fetched again by the next run."""

@@ -313,6 +313,7 @@ class Crawl:
 
     def close(self) -> None:
         """Leaves the state as of the last checkpoint."""
+        self.outlook.end()
         with ExitStack() as rest:  # all are closed, whatever the first one raises
             for part in (self.parts.db, self.parts.outputs, self.parts.content, self.parts.seen, self.parts.seeding):
                 rest.callback(part.close)

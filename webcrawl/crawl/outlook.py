@@ -8,6 +8,7 @@ from typing import Any
 from webcrawl.crawl.away_servers import AwayServers
 from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.wait_words import Waits
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import mix
 
 NOTICED = 2.0  # seconds of a wait that are worth a word
@@ -20,6 +21,7 @@ class Outlook:
         self._parts, self._stats = parts, stats
         self.bound: Callable[[], str] = str  # says what bounds the crawl, if somebody around it looks at that
         self.servers = AwayServers()  # from which it gets URLs
+        self._at_end: Waits | None = None
 
     def activity(self) -> int:
         """A number that grows with whatever is done to URLs."""
@@ -31,8 +33,17 @@ class Outlook:
         return self._parts.frontier.look.ready(self._parts.clock())
 
     def waits(self) -> Waits:
-        """For which hosts it waits, and why."""
+        """For which hosts it waits, and why; of a crawl that is over, for which it has waited."""
+        if self._at_end is not None:
+            return self._at_end
         return self._parts.frontier.look.waits(self._parts.clock())
+
+    def end(self) -> None:
+        """Keep what it waits for: hosts and their queues cannot be read any more when the state is closed."""
+        try:
+            self._at_end = self.waits()
+        except StoreError:
+            self._at_end = Waits()
 
     @property
     def stopped_by(self) -> str:
