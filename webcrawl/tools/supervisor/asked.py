@@ -13,11 +13,10 @@ from scrapy.settings import BaseSettings
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.crawl.bound import PREFIX
-from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.client import UNKEPT, Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS
 from webcrawl.crawl.control.seed_sources import named, spooled
-from webcrawl.crawl.control.wire import UNKEPT
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
 from webcrawl.crawl.hive.hive_folder import HiveFolder
