@@ -13,8 +13,7 @@ from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor import display
-from webcrawl.tools.supervisor.asked import status
-from webcrawl.tools.supervisor.hive_status import rows, table
+from webcrawl.tools.supervisor.hive_status import progress, rows, table
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
@@ -87,18 +86,18 @@ def test_who_is_not_heard_of():
 
 def test_ctl_status():
     """The same, in a line of its own, and with --json by name."""
-    found = status(look(AGAIN, MORE, {}))
+    found = progress(look(AGAIN, MORE, {}))
 
     assert TOGETHER in list(lines_of(found))
     assert json.loads(json.dumps(found))["revisit/records"] == 200
-    assert not any("revisits" in line for line in lines_of(status(look({}, {}))))
+    assert not any("revisits" in line for line in lines_of(progress(look({}, {}))))
 
 
 def test_ctl_status_of_a_hive_that_shrank():
     """What a drone that has left had fetched is among the sums, and has no row."""
-    found = status(look(AGAIN, MORE), [{"pages": 7, "queued": 0}])
+    found = progress(look(AGAIN, MORE), [{"pages": 7, "queued": 0}])
 
-    assert found["pages"] == status(look(AGAIN, MORE))["pages"] + 7
+    assert found["pages"] == progress(look(AGAIN, MORE))["pages"] + 7
     assert [row["drone"] for row in found["drones"]] == [0, 1]
 
 

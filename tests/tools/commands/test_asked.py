@@ -13,10 +13,9 @@ from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.tools.commands.crawl_queries import ask_hive
-from webcrawl.tools.supervisor import asked
-from webcrawl.tools.supervisor.asked import AskedHive, status
-from webcrawl.tools.supervisor.hive_orders import Unanswered
+from webcrawl.tools.supervisor import orders
+from webcrawl.tools.supervisor.hive_status import progress
+from webcrawl.tools.supervisor.orders import HiveClient
 
 HERE = socket.gethostname()
 FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
@@ -41,23 +40,10 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
     """The status of a hive says what bounds it: the seconds of all drones together."""
     monkeypatch.setitem(FIGURES, "bound/politeness", 30)
     monkeypatch.setitem(FIGURES, "bound/slots", 10)
-    found = status(look(tmp_path))
+    found = progress(look(tmp_path))
 
     assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
     assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status(found)]
-
-
-def test_an_order_that_may_be_carried_out_later(tmp_path, monkeypatch):
-    """Programs that gave it are told that it has no answer yet, not that it is refused."""
-
-    def ask(*_):
-        raise Unanswered("pause: drones 1 have not answered; they will know it")
-
-    monkeypatch.setattr(AskedHive, "__init__", lambda *_: None)
-    monkeypatch.setattr(AskedHive, "ask", ask)
-
-    with pytest.raises(NoAnswer, match="they will know it"):
-        ask_hive(Settings(), str(tmp_path), 1.0, BytesIO(), "pause")
 
 
 @pytest.fixture(name="hive")
@@ -77,11 +63,12 @@ def _hive(tmp_path, monkeypatch):
             heard.append((self._name, *words))
             return {"from": self._name}
 
-    monkeypatch.setattr(asked, "Client", Client)
+    monkeypatch.setattr(orders, "Client", Client)
 
     def ask(seen, *words):
-        one = AskedHive(Settings(), str(tmp_path), 1.0, None)
+        one = HiveClient(Settings(), str(tmp_path), 1.0, None)
         monkeypatch.setattr(one, "_look", lambda: seen)
+        monkeypatch.setattr(one._target, "running", lambda: None)
         return one.ask(*words), heard
 
     return tmp_path, ask
@@ -100,7 +87,7 @@ def _hive(tmp_path, monkeypatch):
 )
 def test_together(tmp_path, states, alive, together):
     """A hive is what all of its drones that are there are, and has what all of them have."""
-    found = status(look(tmp_path, states=states, alive=alive))
+    found = progress(look(tmp_path, states=states, alive=alive))
 
     assert (found["state"], found["pages"], found["queued"], found["failures"]) == (together, 20, 10, 2)
     assert found["seconds"] == 1.0
@@ -109,7 +96,7 @@ def test_together(tmp_path, states, alive, together):
 
 def test_without_a_report():
     """A drone that has said nothing yet is there all the same."""
-    found = status(Look(places={0: ("a", 1)}, leases={0: 1.0}))
+    found = progress(Look(places={0: ("a", 1)}, leases={0: 1.0}))
 
     assert (found["state"], found["pages"], found["drones"][0]["state"]) == ("running", 0, "running")
 
@@ -119,17 +106,17 @@ def test_the_owner_is_asked(hive, word):
     """What concerns a host or a URL is asked of the drone to which it belongs."""
     folder, ask = hive
 
-    _, heard = ask(look(folder), "about", word) if "about" in asked.COMMANDS else (None, [])
+    _, heard = ask(look(folder), "about", word)
 
-    assert heard == ([("drone-1", "about", word)] if "about" in asked.COMMANDS else [])
-    one = AskedHive(Settings(), str(folder), 1.0, None)
+    assert heard == [("drone-1", "about", word)]
+    one = HiveClient(Settings(), str(folder), 1.0, None)
     assert one._owner(look(folder), word) == 1
 
 
 def test_an_owner_elsewhere(hive):
     """A drone on another machine is not asked; the line says where it is."""
     folder, _ = hive
-    one = AskedHive(Settings(), str(folder), 1.0, None)
+    one = HiveClient(Settings(), str(folder), 1.0, None)
 
     with pytest.raises(CommandError, match="that is drone 1's, which runs elsewhere: scrapy ctl on far:"):
         one._client(look(folder, hosts=(HERE, "far")), 1)
@@ -142,7 +129,7 @@ def test_no_host(hive, word):
     folder, _ = hive
 
     with pytest.raises(CommandError, match="is neither a host nor a URL"):
-        AskedHive(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
+        HiveClient(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
 
 
 def test_one_answers_for_all(hive):
@@ -155,10 +142,15 @@ def test_one_answers_for_all(hive):
         ask(look(folder, hosts=("far", "far")), "excluded")
 
 
+async def done(_make_operator, _folder, _there, name, _words):
+    """An order that all drones have carried out."""
+    return f"{name}: done"
+
+
 def test_an_order_goes_to_no_socket(hive, monkeypatch):
     """It goes to all drones by their server, which answers when their checkpoints have it."""
     folder, ask = hive
-    monkeypatch.setattr(asked, "given", lambda _, name, words: f"{name}: done")
+    monkeypatch.setattr(orders, "given", done)
 
     assert ask(look(folder), "pause") == ("pause: done", [])
 
@@ -166,15 +158,15 @@ def test_an_order_goes_to_no_socket(hive, monkeypatch):
 def test_a_drone_that_is_away(hive, monkeypatch):
     """What it has not heard is no success if a server of the hive's own alone knows it, for a kill ends that."""
     folder, ask = hive
-    monkeypatch.setattr(asked, "given", lambda *_: "done")
+    monkeypatch.setattr(orders, "given", done)
     seen = look(folder, alive=(0,))
-    assert ask(seen, "pause")[0] == "done"
+    assert ask(seen, "pause")[0] == "pause: done"
 
     (folder / "server").mkdir()
     (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")
     with pytest.raises(NoAnswer, match="done, but drone 1 is away"):
         ask(seen, "pause")
-    assert ask(seen, "stop")[0] == "done"
+    assert ask(seen, "stop")[0] == "stop: done"
 
 
 def test_piped_seeds_need_all_drones_here(hive):
@@ -197,7 +189,7 @@ def test_standard_input_is_named_once(hive):
 def test_an_address(hive):
     """A host is found by its address in any spelling, as its drone takes it."""
     folder, _ = hive
-    one = AskedHive(Settings(), str(folder), 1.0, None)
+    one = HiveClient(Settings(), str(folder), 1.0, None)
 
     assert one._owner(look(folder), "::1") == one._owner(look(folder), "[::1]:80")
 
@@ -205,12 +197,12 @@ def test_an_address(hive):
 def test_nobody_is_there(tmp_path, hive):
     """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
     with pytest.raises(NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"):
-        AskedHive(Settings(), str(tmp_path), 1.0, None).ask("status")
+        HiveClient(Settings(), str(tmp_path), 1.0, None).ask("status")
 
 
 def test_a_list_that_is_missing(hive, tmp_path, monkeypatch):
     """All lists are looked at before standard input is written to a file."""
-    one = AskedHive(Settings(), str(tmp_path), 1.0, BytesIO(b"http://a.test/\n"))
+    one = HiveClient(Settings(), str(tmp_path), 1.0, BytesIO(b"http://a.test/\n"))
     monkeypatch.setattr(one, "_look", lambda: look(tmp_path))
 
     with pytest.raises(CommandError, match=r"missing\.txt: No such file"):

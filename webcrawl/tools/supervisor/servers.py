@@ -116,9 +116,21 @@ class Target:
             return at(url, self.name)
         return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
+    def look(self) -> Look:
+        """A look at what the server knows now. CannotStart if there is none to ask."""
+        return asyncio.run(_looked(self.running()))
+
     def running(self) -> MakeOperator:
         """The server that runs; CannotStart if there is none to ask."""
         found = self.server()
         if found is None:
             raise CannotStart(f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name")
         return found
+
+
+async def _looked(make_operator: MakeOperator) -> Look:
+    operator = make_operator()
+    try:
+        return await operator.look()
+    finally:
+        await operator.close()
