@@ -10,7 +10,7 @@ from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.tools.supervisor.hive_run import Change, repeat_change
+from webcrawl.tools.supervisor.watching import Change, repeat_change
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
 GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))

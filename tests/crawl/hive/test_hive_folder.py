@@ -22,8 +22,8 @@ from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
 from webcrawl.store.lock import FileLock
-from webcrawl.tools.supervisor import changes, hive_run
-from webcrawl.tools.supervisor.hive_run import Watching
+from webcrawl.tools.supervisor import changes
+from webcrawl.tools.supervisor.watching import Watching
 
 OURS, OTHER = b"k" * 16, b"o" * 16
 
@@ -110,7 +110,7 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
 
 def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog):
     """A lack that passes is no reason to end all drones: it is said once, and everything is read again afterwards."""
-    monkeypatch.setattr(hive_run, "INTERVAL", 0)
+    monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
     folder, lacking, refused = HiveFolder(tmp_path), Event(), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     lacking.set()

@@ -12,7 +12,7 @@ from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store.jobdir.stats_file import merged
-from webcrawl.tools.supervisor import display
+from webcrawl.tools.supervisor import watching
 from webcrawl.tools.supervisor.hive_status import progress, rows, table
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
@@ -59,17 +59,17 @@ def test_progress():
     """Sums of all drones, and their mean freshness by the number of pages."""
     figures = {"pages": 3, **merged([AGAIN, MORE])}
 
-    assert ", 25 revisits (80% fresh), 2 drones" in display.line(figures, 1.0, 2, [])
-    assert "  fresh 80%  " in display.short_line(figures, 1.0, 2, [])
-    assert "revisits" not in display.line({"pages": 3}, 1.0, 2, [])
-    assert "hosts" in display.short_line({"pages": 3}, 1.0, 2, [])
+    assert ", 25 revisits (80% fresh), 2 drones" in watching.line(figures, 1.0, 2, [])
+    assert "  fresh 80%  " in watching.short_line(figures, 1.0, 2, [])
+    assert "revisits" not in watching.line({"pages": 3}, 1.0, 2, [])
+    assert "hosts" in watching.short_line({"pages": 3}, 1.0, 2, [])
 
 
 def test_a_drone_that_hangs():
     """Its process runs, but it does no work: the line of the log says which one it is, the short one counts without."""
-    assert display.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
-    assert display.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
-    assert display.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")
+    assert watching.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
+    assert watching.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
+    assert watching.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")
 
 
 def test_who_is_not_heard_of():

@@ -33,10 +33,10 @@ from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import Lock
-from webcrawl.tools.supervisor import changes, hive_run, orders
+from webcrawl.tools.supervisor import changes, orders, watching
 from webcrawl.tools.supervisor.changes import Waiting
-from webcrawl.tools.supervisor.hive_run import Watching
 from webcrawl.tools.supervisor.servers import URL, at
+from webcrawl.tools.supervisor.watching import Watching
 
 
 @pytest.fixture(name="server", scope="module")
@@ -464,7 +464,7 @@ class Cut:
 
 def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     """Where the hive's end meets a question to the server, which fails for that, nothing is asked again."""
-    monkeypatch.setattr(hive_run, "INTERVAL", 0)
+    monkeypatch.setattr(watching, "INTERVAL", 0)
 
     async def run():
         cut = Cut()

@@ -140,6 +140,15 @@ class Process:
         self._refusals = 0
 
     @property
+    def runs(self) -> bool:
+        return self.child is not None
+
+    @property
+    def waits(self) -> bool:
+        """True if it is to be started, for the first time or again."""
+        return self.child is None and self.due is not None
+
+    @property
     def is_due(self) -> bool:
         """True if it is to be started now."""
         return self.due is not None and self.due <= self._clock()
