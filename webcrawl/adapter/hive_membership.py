@@ -21,14 +21,14 @@ from webcrawl.adapter.scheduler_protocol import Scheduled
 from webcrawl.base.errors import with_place
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import checked, obey
-from webcrawl.crawl.hive.coordinator import Reign, Telling
 from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
-from webcrawl.crawl.hive.drone_registry import Member
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.drone_server import Server, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.member import Membership
 from webcrawl.crawl.hive.partition import Partition, partition_of
+from webcrawl.crawl.hive.queen import Reign, Telling
+from webcrawl.crawl.hive.registry import Member
 from webcrawl.crawl.hive.running import Running
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB

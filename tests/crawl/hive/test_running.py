@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.hive_command import RELEASE, RESIZE, Command
-from webcrawl.crawl.hive.queen import Wanted
+from webcrawl.crawl.hive.partition import Wanted
+from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
 
 

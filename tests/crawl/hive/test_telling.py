@@ -4,8 +4,8 @@ import json
 import logging
 from dataclasses import replace
 
-from webcrawl.crawl.hive.coordinator import NAME, SAY, WRITE, Telling
 from webcrawl.crawl.hive.drone_report import Report
+from webcrawl.crawl.hive.queen import NAME, SAY, WRITE, Telling
 
 
 def reports(pages):

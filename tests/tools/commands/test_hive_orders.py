@@ -25,12 +25,12 @@ from tests.support.redis_server import emptied
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.control.command import NoAnswer
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
-from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.process import UNIX, EmbeddedServer
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.lock import Lock
 from webcrawl.tools.supervisor import changes, orders, watching

@@ -1,7 +1,8 @@
-"""Decisions of the queen, from the drones' reports: that the crawl is over, the next map, who is away.
+"""The queen: what she decides from the drones' reports, and what she does of it: the end, the next map, who is away.
 
-The queen is whichever drone holds a lease in the server. She does nothing here but look and decide, and what she
-remembers between two looks matters only for a few seconds: another one begins anew, and nothing is lost.
+The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide, without a network or
+a clock. What she remembers between two looks matters only for a few seconds: another one begins anew, and nothing is
+lost. `Reign` has the drone that is queen publish what follows, and `Telling` says it in her log and in a file.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
 Each drone is quiet in its report (drone_report.py), and says the same, with the same count of its activity, in a report
@@ -15,22 +16,24 @@ wait.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_report import Report, State
-from webcrawl.crawl.hive.partition import Groups, SlotMap
+from webcrawl.crawl.hive.drone_server import Beat, Server
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
+from webcrawl.crawl.hive.registry import OVER, RELEASE
+from webcrawl.store.disk import rewrite
+from webcrawl.store.jobdir.stats_file import merged, plain
 
 GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The operator's wish: who shall have the slots, and whose state is gone for good."""
-
-    members: frozenset[int]
-    lost: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +206,106 @@ def _obstacle(view: _View, goal: frozenset[int]) -> str:
         if not view.lost.issuperset(report.moving):
             return f"drone {drone} has slots of the last change to exchange still"
     return ""
+
+
+logger = logging.getLogger(__name__)
+
+NAME = "hive-stats.json"
+WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
+
+AGAIN = 60.0  # seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in them
+
+
+class Telling:
+    """`jobdir`: the queen's."""
+
+    def __init__(self, jobdir: Path) -> None:
+        self._path = jobdir / NAME
+        self._written_at = self._said_at = float("-inf")
+
+    def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
+        """If it is time for it; `away`: drones that are not heard of; `last`: the crawl is over."""
+        if not last and now - self._written_at < WRITE:
+            return
+        found = merged(report.stats() for report in reports)
+        self._written_at = now
+        try:
+            rewrite(self._path, plain(found).encode())
+        except OSError as error:  # the figures are in the server, too
+            logger.warning("%s: not written: %s", self._path, error)
+        if last or now - self._said_at >= SAY:
+            self._said_at = now
+            pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
+            done = count(pages, "page"), queued, count(failures, "failure")
+            drones = len({report.drone for report in reports}.union(away))
+            trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+            gone = f", {len(away)} away" if away else ""
+            logger.info("the hive: %s%s, %d queued, %s, drones: %d%s", trouble, *done, drones, gone)
+
+
+class Reign:
+    """Begins anew with each time that this drone is queen."""
+
+    def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
+        self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling
+        self._queen: Queen | None = None
+        self._released: set[int] = set()
+        self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
+
+    async def heard(self, beat: Beat) -> None:
+        """Does what follows from this beat."""
+        if beat.queen != self._me:
+            self._queen = None
+            return
+        if self._queen is None:
+            self._queen = Queen(self._groups)
+        slots = self._post.drone.slots
+        obeyed = self._post.obeyed
+        now = time.monotonic()
+        reports = self._reports(beat, now)
+        decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        self._telling.tell(now, reports.values(), decided.away, last=decided.over)
+        await self._act(decided, beat)
+
+    async def _act(self, decided: Decisions, beat: Beat) -> None:
+        for line in decided.notices:
+            logger.warning("%s", line)
+        if decided.map is not None:
+            for drone in sorted(decided.lost):
+                await self._server.give_up(drone)
+            await self._server.publish_map(decided.map)
+        for drone in sorted(decided.forgotten.intersection(beat.members)):
+            logger.warning("drone %d is lost: its hosts are others' now", drone)
+            await self._server.forget(drone)
+        if decided.rest:
+            await self._server.let_rest()
+        await self._release(decided.released, beat)
+        if decided.over:
+            await self._server.command(OVER)
+
+    async def _release(self, drones: frozenset[int], beat: Beat) -> None:
+        """Ends drones that have nothing left, and forgets them when they are gone."""
+        there = sorted(drones.intersection(beat.alive) - self._released)
+        if there:
+            self._released.update(there)
+            await self._server.command(RELEASE, *there)
+        for drone in sorted(drones.difference(beat.alive)):
+            logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
+            self._released.discard(drone)
+            await self._server.forget(drone)
+
+    def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
+        """Those that can be read; of any other it is said once, and again when it is another trouble."""
+        reports, told = {}, {}
+        for drone, data in beat.reports.items():
+            words, at = self._unreadable.get(drone, ("", float("-inf")))
+            try:
+                reports[drone] = Report.unpack(data)
+                words = ""
+            except ForeignMessage as error:
+                if str(error) != words and now - at >= AGAIN:
+                    words, at = str(error), now
+                    logger.warning("drone %d: %s", drone, error)
+            told[drone] = words, at
+        self._unreadable = told
+        return reports

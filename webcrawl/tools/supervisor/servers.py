@@ -15,10 +15,10 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.redis_client import client_maker, has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import url_without_credentials
-from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator
+from webcrawl.crawl.hive.process import UNIX, EmbeddedServer
 
 URL = "url"  # the file that tells other commands on this machine where the server is
 PATIENCE = 5.0  # seconds until a server must answer

@@ -14,10 +14,10 @@ from typing import Any, Self, cast
 
 from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, short
-from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 from webcrawl.tools.supervisor.servers import MakeOperator
 
