@@ -446,7 +446,7 @@ class TestRefusals:
             ("{", "damaged: "),
             ("[]", "damaged: not a mapping"),
             ('{"version": 2}', "version 2: this program knows 1"),
-            ('{"version": 1}', "damaged: it must have name, spider, partition, founders and drones"),
+            ('{"version": 1}', "damaged: Object missing required field `name`"),
         ],
     )
     def test_a_file_that_is_damaged(self, hive, content, why):

@@ -36,7 +36,6 @@ class Beat:
     queen: int
     commands: Sequence[Command]
     reports: Mapping[int, bytes]  # only for the queen
-    bytes: int  # of all streams
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
@@ -122,7 +121,6 @@ class Server(Session):
             queen=int(queen),
             commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
-            bytes=self._bytes,
             all_rest=bool(rest),
         )
 

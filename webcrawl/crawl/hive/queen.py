@@ -47,8 +47,6 @@ class Decisions:
     forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
     away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
-    applied: int = 0  # the last command that all have carried out
-    waits: str = ""  # why the wanted members are not those of the map yet
     notices: tuple[str, ...] = ()  # for the log, once each
 
 
@@ -73,12 +71,11 @@ class _View:
 
 
 class Queen:
-    """`patience`: seconds for which nothing may have been left to do before the crawl is over."""
+    """`groups`: the drones that each group of slots prefers."""
 
-    def __init__(self, groups: Groups = ((),), patience: float = 0.0) -> None:
-        self._groups, self._patience = groups, patience
+    def __init__(self, groups: Groups = ((),)) -> None:
+        self._groups = groups
         self._quiet: dict[int, Report] = {}  # as they were when all became quiet
-        self._since = 0.0
         self._away: dict[int, float] = {}
         self._told: set[int] = set()  # those of them of which it was said
 
@@ -101,12 +98,12 @@ class Queen:
         heard = view.heard()
         all_heard = len(heard) == len(view.taking_part())
         released = _released(view)
-        waits, following = _following(view, wanted, self._groups)
+        following = _following(view, wanted, self._groups)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
         if left and following is None:
             following = slots.without(left)
         return Decisions(
-            over=self._over(now, view, heard if all_heard else [], last_command),
+            over=self._over(view, heard if all_heard else [], last_command),
             rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
@@ -114,11 +111,9 @@ class Queen:
             released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
-            applied=min((report.applied for report in heard), default=0) if all_heard else 0,
-            waits=waits,
         )
 
-    def _over(self, now: float, view: _View, heard: list[Report], last_command: int) -> bool:
+    def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
         """`heard` is empty if one is missing."""
         quiet = {
             report.drone: report
@@ -129,9 +124,7 @@ class Queen:
             self._quiet = {}
             return False
         if quiet.keys() != self._quiet.keys() or not all(_same(self._quiet[drone], quiet[drone]) for drone in quiet):
-            self._quiet, self._since = quiet, now
-        if now - self._since < self._patience:
-            return False
+            self._quiet = quiet
         return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
 
     def _notices(self, now: float, view: _View) -> Iterator[str]:
@@ -177,8 +170,8 @@ def _released(view: _View) -> frozenset[int]:
     return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
-def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:
-    """The next map if one is needed and may be published now; else why not.
+def _following(view: _View, wanted: Wanted, groups: Groups) -> SlotMap | None:
+    """The next map if one is needed and may be published now.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
     Only slots to and from a drone that is lost are not waited for.
@@ -187,25 +180,19 @@ def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMa
     if goal == {*view.map.drones} and not any(
         wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
     ):
-        return "", None
-    waits = _obstacle(view, goal)
-    return waits, None if waits else view.map.resized(goal, groups, wanted.lost)
+        return None
+    given_up_but_alive = view.lost.intersection(view.map.drones, view.alive)
+    if not goal or given_up_but_alive or not all(_is_settled(view, drone) for drone in goal.union(view.taking_part())):
+        return None
+    return view.map.resized(goal, groups, wanted.lost)
 
 
-def _obstacle(view: _View, goal: frozenset[int]) -> str:
-    if not goal:
-        return "no drone would be left"
-    for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
-        return f"drone {drone} was given up, but is alive"
-    for drone in sorted(goal.union(view.taking_part())):
-        report = view.reports.get(drone)
-        if drone not in view.alive or report is None:
-            return f"drone {drone} is not there"
-        if report.generation != view.map.generation:
-            return f"drone {drone} has not got the present map yet"
-        if not view.lost.issuperset(report.moving):
-            return f"drone {drone} has slots of the last change to exchange still"
-    return ""
+def _is_settled(view: _View, drone: int) -> bool:
+    """True if a drone is there, works by the map of today, and has no slots of the last change to exchange still."""
+    report = view.reports.get(drone)
+    if report is None or drone not in view.alive:
+        return False
+    return report.generation == view.map.generation and view.lost.issuperset(report.moving)
 
 
 logger = logging.getLogger(__name__)

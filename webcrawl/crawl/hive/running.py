@@ -167,7 +167,6 @@ class Running:
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
-            place=post.inbox.committed_place,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
             trouble=self._crawling.trouble(),
