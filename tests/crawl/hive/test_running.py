@@ -1,6 +1,7 @@
-"""When a drone takes a checkpoint before its time."""
+"""When a drone takes a checkpoint before its time, and how its loops end."""
 
 import asyncio
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.partition import Wanted
 from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
-from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
+from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 
 
 def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0):
@@ -129,3 +130,20 @@ def test_released(commands, over):
 
     asyncio.run(hear())
     assert bool(told) == over
+
+
+def test_a_loop_that_overhears_its_end_is_told_again():
+    """A loop in which a client swallows the cancellation ends all the same."""
+
+    async def deaf():
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(60)
+
+    async def run():
+        tasks = [asyncio.create_task(deaf()), asyncio.create_task(asyncio.sleep(60))]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(_ended(tasks), 120)
+        return [task.cancelled() for task in tasks]
+
+    assert asyncio.run(run()) == [True, True]
