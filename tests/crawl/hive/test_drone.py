@@ -8,7 +8,7 @@ import pytest
 from benchmarks.support.memory_seen import MemorySeen
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.errors import HiveError, LaterMap
+from webcrawl.crawl.hive.errors import LaterMap
 from webcrawl.crawl.hive.letter import LARGEST, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
@@ -130,11 +130,6 @@ class TestFromOthers:
 
         assert got == [("robots", mine, 200, b"x", "", "c")]
         assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
-
-    def test_an_unknown_kind(self, drone):
-        """A letter that this version does not know is not passed over."""
-        with pytest.raises(HiveError, match="another version"):
-            take(drone, 99, b"x")
 
     def test_a_later_map(self, drone):
         """A letter that was written by a map that we do not know is not booked before we do."""

@@ -225,13 +225,11 @@ class Drone:
             for source, url in items:
                 if not self.voted(source, url):
                     self.home.vote(source, url)
-        elif kind is Kind.ROBOTS:
+        else:
             for record, status, body, location, chain in items:
                 link = unpack(record)
                 if not self.robots_answered(link, status, body, location, chain):
                     self.home.robots(link, status, body, location, chain)
-        else:
-            raise HiveError(f"drone {message.sender} sent a letter of the kind {kind}: has it another version?")
 
     def accept(self, kind: Kind, items: Sequence[Any]) -> None:
         """Takes in what is ours."""
