@@ -270,7 +270,8 @@ class Session:
         """Writes this drone into the registry, unless it changes meanwhile: then again. Waits for another's lease."""
         me, keys = self._me, self._keys
         until = self._clock() + lease + 1
-        while True:
+        written = False
+        while not written:
             async with self._client.pipeline() as opened:
                 pipe: Any = opened
                 await pipe.watch(keys.hive, keys.drones, keys.map)
@@ -283,32 +284,39 @@ class Session:
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
                 self._heard = record.key
-                orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
-                news = drones != registry.drones or me.gone - registry.gone or orders
-                if (record, slots) == (registry.record, registry.map) and not news:
-                    await pipe.unwatch()
-                    break
-                pipe.multi()
-                if record != registry.record:
-                    pipe.delete(keys.drones, keys.map)
-                    pipe.set(keys.hive, record.pack())
-                pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
-                pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
-                if out := registry.drones.keys() - drones.keys():
-                    pipe.hdel(keys.drones, *map(str, out))
-                if me.gone:
-                    pipe.sadd(keys.gone, *me.gone)
-                if orders:
-                    pipe.zadd(keys.commands, orders)
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-            break
+                written = await self._write(pipe, registry, record, slots, drones)
         gone = registry.gone | me.gone
         members = {drone: state_of(identity) for drone, identity in drones.items()}
         self._member = replace(me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone)
         return Hive(record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh)
+
+    async def _write(
+        self, pipe: Any, registry: Registry, record: Record, slots: SlotMap, drones: Mapping[int, bytes]
+    ) -> bool:
+        """Has the registry say this, and what else this drone knows; False if it has changed since it was read."""
+        me, keys = self._me, self._keys
+        orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
+        news = drones != registry.drones or me.gone - registry.gone or orders
+        if (record, slots) == (registry.record, registry.map) and not news:
+            await pipe.unwatch()
+            return True
+        pipe.multi()
+        if record != registry.record:
+            pipe.delete(keys.drones, keys.map)
+            pipe.set(keys.hive, record.pack())
+        pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
+        pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
+        if out := registry.drones.keys() - drones.keys():
+            pipe.hdel(keys.drones, *map(str, out))
+        if me.gone:
+            pipe.sadd(keys.gone, *me.gone)
+        if orders:
+            pipe.zadd(keys.commands, orders)
+        try:
+            await pipe.execute()
+        except WatchError:
+            return False
+        return True
 
     async def _registry(self, pipe: Any) -> Registry:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
