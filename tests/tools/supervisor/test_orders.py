@@ -13,16 +13,7 @@ from scrapy.settings import Settings
 
 from tests.support.examples import in_campaign
 from tests.support.hive_members import Members
-from tests.support.served_hives import (
-    HERE,
-    Scripted,
-    hive,
-    look_at,
-    of_another_hive,
-    ordered,
-    refused,
-    seen,
-)
+from tests.support.served_hives import HERE, Scripted, hive, look_at, of_another_hive, ordered, refused, seen
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.keys import Keys

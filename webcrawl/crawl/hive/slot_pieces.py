@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -16,7 +16,6 @@ import zstandard
 
 from webcrawl.base import readable
 from webcrawl.base.model import Packed
-from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.partition import range_of
 from webcrawl.frontier.host_handover import Moves, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
@@ -30,15 +29,7 @@ COUNTED = {"host": HOSTS, "urls": URLS, "later": URLS, "held": URLS, "domain": D
 PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
 AT_ONCE = 16  # such items in a slice: two pages of a file
 
-
 Leaves = Callable[[Packed], Packed | None]
-
-
-class Outgoing(Protocol):
-    """The outbox, as far as it is used here."""
-
-    def put(self, drone: int, kind: Kind, items: list[Any], /) -> None:
-        """Queues items for a drone; what is exact goes out after a checkpoint that has it."""
 
 
 def as_it_is(record: Packed) -> Packed:
