@@ -8,8 +8,8 @@ from redis.asyncio import Redis, UnixDomainSocketConnection
 from scrapy.settings import Settings
 
 from webcrawl.adapter.redis_client import client_maker, has_redis, password_in
-from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.process import EmbeddedServer
 
 pytestmark = pytest.mark.filterwarnings("error")
 

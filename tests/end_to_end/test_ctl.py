@@ -10,8 +10,8 @@ from tests.support.commanding import Console
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings
+from webcrawl.crawl.control.client import NAME
 from webcrawl.crawl.control.in_force import CHANGEABLE, OF_LIMITS
-from webcrawl.crawl.control.wire import NAME
 from webcrawl.lab.simweb import World, running
 
 pytestmark = pytest.mark.xdist_group("ctl")

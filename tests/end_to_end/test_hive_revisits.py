@@ -9,9 +9,8 @@ from tests.support.cuts import Cut, _read_frontier, opened
 from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
-from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.hive_command import KEPT, RESIZE
-from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.keys import COMMAND, Keys
+from webcrawl.crawl.hive.registry import KEPT, RESIZE
 from webcrawl.crawl.revisit.check_revisits import places
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -49,7 +48,7 @@ def resize(server, hive, *members):
     """Who shall share the web from now on; waits until it is so."""
     hive.members = set(members)
     with server.client() as client:
-        client.eval(scripts.COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), "", KEPT)
+        client.eval(COMMAND, 1, Keys(NAME).commands, msgpack.packb((RESIZE, (members, []))), "", KEPT)
 
 
 def records(jobdir, settings):

@@ -3,9 +3,8 @@
 import time
 
 from tests.support.crawling import wait_until
-from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.client import NAME, Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.crawl.control.wire import NAME
 
 PATIENCE = 60.0  # seconds for an answer, on a busy machine too
 

@@ -11,9 +11,8 @@ import msgpack
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
-from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.hive_command import KEPT, RESIZE
-from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.keys import COMMAND, Keys
+from webcrawl.crawl.hive.registry import KEPT, RESIZE
 from webcrawl.tools.verify.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
@@ -128,7 +127,7 @@ class Campaign:
     def _resize(self):
         wanted = msgpack.packb((RESIZE, (sorted(self.hive.members), [])))
         with self._server.client() as client:
-            client.eval(scripts.COMMAND, 1, Keys(NAME).commands, wanted, "", KEPT)
+            client.eval(COMMAND, 1, Keys(NAME).commands, wanted, "", KEPT)
 
     # -- strokes at the server and the network
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tests.support.crawling import PATIENCE, SETTINGS, wait_until
 from tests.support.places import ROOT
-from webcrawl.crawl.control.wire import NAME
+from webcrawl.crawl.control.client import NAME
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tests.support.ports import free_port
-from webcrawl.crawl.hive.drone_registry import Member
 from webcrawl.crawl.hive.drone_server import Server
-from webcrawl.crawl.hive.embedded import find_binary
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.process import find_binary
+from webcrawl.crawl.hive.registry import Member
 
 LEASE = 30.0
 

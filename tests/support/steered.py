@@ -1,4 +1,4 @@
-"""A crawl without a fetcher and with a clock of its own, to which commands on hosts are given."""
+"""A crawl without a fetcher and with a clock of its own, to which commands are given."""
 
 import asyncio
 from contextlib import contextmanager
@@ -55,14 +55,11 @@ class Steered:
         self.end()
         self.open(**settings)
 
-    def set(self, name, value):
-        return f"{self.crawl.parts.in_force.set(name, value)}"
+    def wake(self):
+        """Nobody waits for more to fetch."""
 
     def get(self, name):
         return {"value": f"{self.crawl.parts.in_force.values.get(name)}"}
-
-    def settings(self):
-        return [*self.crawl.parts.in_force.values]
 
     def order(self, line):
         """The answer to a command."""

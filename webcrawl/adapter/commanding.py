@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,8 @@ from webcrawl.base.readable import text_without_credentials
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.record.logs.error_tail import last_errors
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.seeds.seed_rows import SeedError
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
@@ -48,21 +45,15 @@ class Commanding:
             raise CommandError("the crawl has ended")
         return scheduler
 
+    @property
+    def crawl(self) -> Crawl:
+        return self._scheduler.crawl
+
+    def wake(self) -> None:
+        self._scheduler.wake()
+
     def stop(self) -> None:
         close_spider(self._crawler, STOPPED)
-
-    def pause(self) -> bool:
-        return self._scheduler.crawl.pause()
-
-    def resume(self) -> bool:
-        scheduler = self._scheduler
-        resumed = scheduler.crawl.resume()
-        scheduler.wake()
-        return resumed
-
-    @property
-    def stopped_by(self) -> str:
-        return self._scheduler.crawl.outlook.stopped_by
 
     def checkpoint(self) -> Awaitable[None]:
         keeping = self._scheduler.keeping
@@ -71,29 +62,8 @@ class Commanding:
         keeping.soon()
         return keeping.waiters.next()
 
-    def exclude(self, wish: OptOut) -> bool:
-        return self._scheduler.crawl.parts.in_force.exclude(wish)
-
-    def include(self, rule: str) -> None:
-        self._scheduler.crawl.parts.in_force.include(rule)
-
-    def excluded(self) -> Sequence[OptOut]:
-        parts = self._scheduler.crawl.parts
-        return [*parts.in_force.excluded.records, *parts.file_optouts.records()]
-
-    def seeds(self, *sources: str) -> None:
-        scheduler = self._scheduler
-        try:
-            scheduler.crawl.parts.seeding.add(*sources)
-        except (SeedError, OSError) as error:
-            raise CommandError(str(error)) from error
-        scheduler.wake()
-
-    def set(self, name: str, value: str) -> str:
-        return f"{self._scheduler.crawl.parts.in_force.set(name, value)}"
-
     def get(self, name: str) -> Mapping[str, Any]:
-        in_force = self._scheduler.crawl.parts.in_force
+        in_force = self.crawl.parts.in_force
         if name not in in_force.values:
             raise CommandError(f"{name[:40]} is no setting of the crawl; get lists all")
         by_command = name in in_force.set_values
@@ -104,20 +74,9 @@ class Commanding:
             "may_change": in_force.may_change(name),
         }
 
-    def settings(self) -> Sequence[str]:
-        return [name for name in self._scheduler.crawl.parts.in_force.values if name.isupper()]
-
-    @property
-    def hosts(self) -> HostOrders:
-        scheduler = self._scheduler
-        scheduler.wake()  # once the command is carried out: more may be due then
-        if scheduler.crawl.parts.hosts is None:
-            raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
-        return scheduler.crawl.parts.hosts
-
     def errors(self, most: int) -> Mapping[str, Any]:
         folder = Path(self._crawler.settings["JOBDIR"])
-        hosts = self._scheduler.crawl.parts.hosts
+        hosts = self.crawl.parts.hosts
         outcomes = hosts.outcomes() if hosts is not None else {}
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
         errors = {f"{place}": one.splitlines() for place, one in enumerate(last_errors(folder, most), start=1)}
@@ -125,9 +84,6 @@ class Commanding:
 
     def threads(self) -> Mapping[str, Any]:
         return {"downloads": downloads(downloader_of(self._scheduler.crawler))}
-
-    def about(self, url: str) -> Mapping[str, Any]:
-        return self._scheduler.crawl.parts.about(url)
 
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler

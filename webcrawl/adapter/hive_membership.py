@@ -8,8 +8,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Awaitable, Mapping, Sequence
-from inspect import isawaitable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,16 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.commanding import Commanding
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.adapter.scheduler_protocol import Scheduled
-from webcrawl.base.errors import with_place
-from webcrawl.crawl.control.command import CommandError, mistake
-from webcrawl.crawl.control.commands import checked, obey
-from webcrawl.crawl.hive.coordinator import Reign, Telling
 from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
-from webcrawl.crawl.hive.drone_registry import Member
-from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.drone_server import Server, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.member import Membership
 from webcrawl.crawl.hive.partition import Partition, partition_of
+from webcrawl.crawl.hive.queen import Reign, Telling
+from webcrawl.crawl.hive.registry import Member
 from webcrawl.crawl.hive.running import Running
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.errors import StoreError
 from webcrawl.urls.host_names import RegisteredDomains
 
 logger = logging.getLogger(__name__)
@@ -130,83 +124,5 @@ class Entry:
         }
         reign = Reign(identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir)))
         lease = self._values["HIVE_LEASE"]
-        return Running(post, self.server, Life(scheduler), reign, about, join=self.join, lease=lease)
-
-
-class Life:
-    """The crawl as the loops see it."""
-
-    def __init__(self, scheduler: Scheduled) -> None:
-        self._scheduler, self._crawl = scheduler, scheduler.crawl
-        self._commanding = Commanding(scheduler.crawler, lambda _: scheduler)
-        self._tasks: set[asyncio.Future[None]] = set()
-
-    def wake(self) -> None:
-        self._scheduler.wake()
-
-    async def checkpoint(self) -> None:
-        await self._scheduler.checkpoint()
-
-    def idle(self) -> bool:
-        return not self._scheduler.has_work()
-
-    def rests(self) -> bool:
-        return self._scheduler.rests
-
-    def let_rest(self, *, all_rest: bool) -> None:
-        before, self._crawl.all_rest = self._crawl.all_rest, all_rest
-        if before and not all_rest:
-            self.wake()
-
-    def activity(self) -> int:
-        return self._crawl.outlook.activity()
-
-    def figures(self) -> Mapping[str, int | float]:
-        return self._crawl.stats()
-
-    def state(self) -> State:
-        return State.PAUSED if self._crawl.parts.in_force.paused else State.RUNNING
-
-    def trouble(self) -> str:
-        return self._crawl.outlook.stands_still
-
-    def out(self) -> bool:
-        return self._crawl.parts.uplink.out
-
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
-        """Commands that were given while this drone was not there are obeyed if they last."""
-        order = " ".join((name, *map(str, arguments)))
-        try:
-            if checked(name, *arguments).lasts(*arguments) or not late:
-                answer = obey(self._commanding, name, *arguments)
-                if isawaitable(answer):
-                    self._later(order, answer)
-                else:
-                    logger.info("by command: %s: %s", order, answer)
-        except CommandError as error:
-            logger.warning("by command: %s: %s", order, error)
-            return str(error)
-        except Exception as error:  # noqa: BLE001 - a mistake in a command: all drones would end of it, at each start
-            logger.error("by command: %s: %s", order, with_place(error))  # noqa: TRY400
-            return mistake(error)
-        return ""
-
-    def _later(self, order: str, answer: Awaitable[Any]) -> None:
-        """Says what came of a command that takes its time."""
-
-        async def heard() -> None:
-            try:
-                logger.info("by command: %s: %s", order, await answer)
-            except (CommandError, StoreError) as error:
-                logger.warning("by command: %s: %s", order, error)
-
-        task = asyncio.ensure_future(heard())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def over(self) -> None:
-        self._scheduler.hive.others_done = True
-        self._scheduler.wake()
-
-    def fail(self, error: Exception) -> None:
-        self._scheduler.fail(error)
+        commanding = Commanding(scheduler.crawler, lambda _: scheduler)
+        return Running(post, self.server, scheduler, commanding, reign, about, join=self.join, lease=lease)

@@ -17,7 +17,6 @@ from webcrawl.crawl.hive.member import Membership, Obeyed, Post
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.hive.splitter import Splitter
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.request_word import Takes, check_link
@@ -56,13 +55,13 @@ def open_post(
     slot_of = member.partition.slot
     outbox = Outbox(db, member.me, member.hive)
     sound = LetterCheck(partial(check_link, takes=takes), lose)
-    drone = Drone(member.me, outbox, lambda slots: keep_map(db, slots), sound)
+    cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
+    make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
+    drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
     domains = member.partition.way != BY_HOST
     drone.moving = Moving(
         db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains, leaves=sound.leaving
     )
-    cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
-    drone.splitter = Splitter(slot_of, drone.moving, lambda: made("URL_CACHE", cache, UrlCache, size))
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))

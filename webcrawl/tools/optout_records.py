@@ -9,8 +9,8 @@ from typing import Any
 
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.command import Answer
-from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.control.exclusions import excluded, saved_optouts
+from webcrawl.crawl.control.commands import checked, excluded_among
+from webcrawl.crawl.control.exclusions import saved_optouts
 from webcrawl.crawl.control.in_force import META
 from webcrawl.record.warc.packed_files import package_of
 from webcrawl.record.warc.unpacking import Torn
@@ -54,13 +54,10 @@ class Saved:
         self.found = bool(crawls)
         self._records = records_of(crawls)
 
-    def excluded(self) -> Sequence[OptOut]:
-        return self._records
-
     def ask(self, *words: str) -> Answer:
         """Answers the command `excluded`. Raises CommandError."""
         checked("excluded", *words)
-        return excluded(self, *words)
+        return excluded_among(self._records, *words)
 
 
 def crawls_with(archives: Sequence[Path]) -> list[Path]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_no_sockets_here(extension, monkeypatch, caplog, why):
 def test_what_is_not_kept(extension, monkeypatch, checkpoint, why):
     """A command that lasts is not answered as done if no checkpoint has it."""
     monkeypatch.setattr(control, "PATIENCE", 0.01)
-    extension._commanding = SimpleNamespace(pause=lambda: True, checkpoint=checkpoint)
+    extension._commanding = SimpleNamespace(crawl=MagicMock(), checkpoint=checkpoint)
 
     with pytest.raises(CommandError, match=why):
         asyncio.run(extension._obey("pause", []))

@@ -1,5 +1,7 @@
 """Owners' wishes by command: what the words mean, what is kept, when it ends."""
 
+from types import SimpleNamespace
+
 import msgpack
 import pytest
 
@@ -22,12 +24,10 @@ class Time:
         return self.now
 
 
-class Crawl:
+def crawl_of(in_force):
     """What `exclude`, `include` and `excluded` need."""
-
-    def __init__(self, in_force):
-        self.exclude, self.include = in_force.exclude, in_force.include
-        self.excluded = lambda: in_force.excluded.records
+    parts = SimpleNamespace(in_force=in_force, file_optouts=SimpleNamespace(records=list))
+    return SimpleNamespace(crawl=SimpleNamespace(parts=parts))
 
 
 @pytest.fixture(name="run")
@@ -65,7 +65,7 @@ class TestTakenBack:
     )
     def test_what_another_record_still_names(self, run, other, still):
         """A rule that is taken back is not said to be crawled again: a wider one may name the same pages."""
-        crawl = Crawl(run()[0])
+        crawl = crawl_of(run()[0])
         rule = "www.example.com/a/b/"
         obey(crawl, "exclude", rule)
         obey(crawl, "exclude", other)
@@ -77,7 +77,7 @@ class TestTakenBack:
 
     def test_a_domain(self, run):
         """A domain may be named by the one above it."""
-        crawl = Crawl(run()[0])
+        crawl = crawl_of(run()[0])
         for rule in ("*.a.test", "b.a.test"):
             obey(crawl, "exclude", rule)
 
@@ -87,14 +87,14 @@ class TestTakenBack:
     @pytest.mark.parametrize("rule", ["example.com # a letter", "example.com/a/ # a letter"])
     def test_a_rule_with_a_comment(self, run, rule):
         """A line of a file can be given as it is, and is taken back by the same words."""
-        crawl = Crawl(run()[0])
+        crawl = crawl_of(run()[0])
         obey(crawl, "exclude", rule)
         obey(crawl, "exclude", "example.com/a/")
 
         said = obey(crawl, "include", rule)
 
         assert said.endswith(f"another record still names it: excluded {rule}") is ("/" in rule)
-        assert [one.rule for one in crawl.excluded()] == ["example.com/a/"]
+        assert [one["rule"] for one in obey(crawl, "excluded")["excluded"]] == ["example.com/a/"]
 
 
 class TestWords:
@@ -139,7 +139,7 @@ class TestWords:
         in_force, _ = run()
 
         with pytest.raises(CommandError, match=why):
-            obey(Crawl(in_force), "exclude", *words)
+            obey(crawl_of(in_force), "exclude", *words)
         assert not in_force.excluded.records
 
     @pytest.mark.parametrize("date", ["0001-01-01T00:00:00Z", "0999-12-31T12:00:00Z", "9999-12-31T23:59:59Z"])
@@ -152,7 +152,7 @@ class TestWords:
         in_force, _ = run()
         words = ("a.b", "--since", "2020-01-01", "--until", "2021-01-01", "--forget")
 
-        assert obey(Crawl(in_force), "exclude", *words).startswith("a.b was excluded until 2021-01-02T00:00:00Z; ")
+        assert obey(crawl_of(in_force), "exclude", *words).startswith("a.b was excluded until 2021-01-02T00:00:00Z; ")
         assert not in_force.excluded.rules
 
     def test_an_order_to_many_is_dated_once(self):
@@ -243,7 +243,7 @@ class TestExcluded:
     def test_all_or_those_of_a_host(self, run):
         """The records as figures; with a host or URL those that name it."""
         in_force, _ = run()
-        crawl = Crawl(in_force)
+        crawl = crawl_of(in_force)
         obey(crawl, "exclude", "example.com", "--by", "joe", "--since", "2026-01-02T03:04:05Z")
         obey(crawl, "exclude", "http://b.test/x/")
 

@@ -14,10 +14,9 @@ import uvloop
 
 from webcrawl.crawl.control import client as asking
 from webcrawl.crawl.control import server as module
-from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.client import LONGEST, NAME, Client, address, folder_of
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.server import MOST, ControlServer
-from webcrawl.crawl.control.wire import LONGEST, NAME, address, folder_of
 
 
 async def echo(name, words):

@@ -8,11 +8,10 @@ import pytest
 from benchmarks.support.memory_seen import MemorySeen
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.errors import HiveError, LaterMap
+from webcrawl.crawl.hive.errors import LaterMap
 from webcrawl.crawl.hive.letter import LARGEST, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.hive.splitter import Splitter
 from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -23,6 +22,9 @@ from webcrawl.net.robots_syntax import LIMIT
 from webcrawl.store.crawldb import CrawlDB
 
 URLS = [f"http://site{number}.test/" for number in range(30)]
+SITES = [f"http://site{number}.test/{page}" for number in range(40) for page in ("", "a")]
+RECORDS = [f"{url} L   0   ".encode() for url in SITES]
+KEYS = list(range(len(SITES)))
 
 
 class Outbox:
@@ -58,12 +60,11 @@ class Home:
 def _drone(tmp_path):
     with closing(CrawlDB(tmp_path / "state")) as db:
         outbox, slot_of = Outbox(), Partition("domain", str).slot
-        drone = Drone(0, outbox)
+        drone = Drone(0, outbox, slot_of, lambda: ClockCache(100))
         shape = Shape(8, 2, 1 << 20)
         frontier = open_frontier(db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0))
         seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
         drone.moving = Moving(db, 0, frontier, seen, slot_of, outbox, drone.accept)
-        drone.splitter = Splitter(slot_of, drone.moving, lambda: ClockCache(100))
         drone.home = Home()
         drone.settle(SlotMap.fair(range(3)))
         yield drone
@@ -130,16 +131,11 @@ class TestFromOthers:
         assert got == [("robots", mine, 200, b"x", "", "c")]
         assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
 
-    def test_an_unknown_kind(self, drone):
-        """A letter that this version does not know is not passed over."""
-        with pytest.raises(HiveError, match="another version"):
-            take(drone, 99, b"x")
-
     def test_a_later_map(self, drone):
         """A letter that was written by a map that we do not know is not booked before we do."""
         other = ours(drone, wanted=False)
         with pytest.raises(LaterMap):
-            take(drone, Kind.SLOT, [drone.splitter.slot(other), "keys", "", b""], generation=2)
+            take(drone, Kind.SLOT, [drone.slot(other), "keys", "", b""], generation=2)
         with pytest.raises(LaterMap):
             take(drone, Kind.LINKS, Link(other).pack(), generation=2)
 
@@ -196,3 +192,99 @@ class TestLost:
         drone.learn(drone.slots.resized((0, 1, 2)))
 
         assert drone.rerouted.keys() == set()
+
+
+# -- what pages link to
+
+
+class Owners:
+    """Slots that do not move; notes what is sent to others."""
+
+    def __init__(self, me, slots):
+        self.me, self.slots, self.sent = me, slots, []
+        self.owned = bytearray(owner == me for owner in slots.owners)
+
+    def owner(self, slot):
+        return self.slots.owners[slot]
+
+    def had(self, slot):
+        return bool(self.owned[slot])
+
+    def send(self, kind, slot, items):
+        self.sent += [(self.owner(slot), kind, item) for item in items]
+
+
+def drone_of(me=0, drones=range(3), size=1000):
+    drone = Drone(me, None, Partition("domain", str).slot, lambda: ClockCache(size))
+    drone.moving = Owners(me, SlotMap.fair(drones))
+    return drone
+
+
+def test_every_link_has_one_owner():
+    """Ours stay with their keys and records; every other one goes to the drone that counts it as its own."""
+    drones = [drone_of(me) for me in range(3)]
+
+    keys, records = drones[0].keep_ours(KEYS, SITES, RECORDS)
+
+    ours = [at for at, url in enumerate(SITES) if drones[0].is_ours(url)]
+    assert list(keys) == ours
+    assert list(records) == [RECORDS[at] for at in ours]
+    others = [
+        (number, Kind.LINKS, RECORDS[at])
+        for at, url in enumerate(SITES)
+        for number in (1, 2)
+        if drones[number].is_ours(url)
+    ]
+    assert sorted(drones[0].moving.sent) == sorted(others)
+    assert len(ours) + len(others) == len(SITES)
+
+
+def test_a_host_is_never_divided():
+    """All URLs of a host have the same owner, whatever their port, scheme and path."""
+    one = drone_of()
+
+    for host in range(40):
+        urls = (f"http://site{host}.test/", f"https://site{host}.test/x?y", f"http://site{host}.test:8080/z")
+        assert len({one.slot(url) for url in urls}) == 1
+
+
+def test_sent_once():
+    """What was sent lately is not sent again, as long as the owners stay the same."""
+    one = drone_of()
+    one.keep_ours(KEYS, SITES, RECORDS)
+    before = list(one.moving.sent)
+
+    one.keep_ours(KEYS, SITES, RECORDS)
+    assert one.moving.sent == before
+    assert (one.foreign, one.sent) == (2 * len(before), len(before))
+
+
+def test_all_ours():
+    """A drone that is alone keeps the batch as it is."""
+    keys, records = drone_of(drones=(0,)).keep_ours(KEYS, SITES, RECORDS)
+
+    assert keys is KEYS
+    assert records is RECORDS
+
+
+def test_each_drone_keeps_its_own_seeds():
+    """All drones read the seeds, and each keeps its own; the others are nobody's to send."""
+    one = drone_of()
+
+    keys, _ = one.keep_seeds(KEYS, SITES, RECORDS)
+
+    assert keys == [at for at, url in enumerate(SITES) if one.is_ours(url)]
+    assert one.moving.sent == []
+
+
+def test_sent_again_to_other_owners(drone):
+    """With another map a link is sent again: whoever got it may have given its slot away."""
+    url = ours(drone, wanted=False)
+    batch = [1], [url], [Link(url, "L").pack()]
+    drone.keep_ours(*batch)
+    drone.keep_ours(*batch)
+    assert len(letters(drone)) == 1
+
+    drone.learn(SlotMap.fair(range(3), generation=2))
+    drone.keep_ours(*batch)
+    assert len(letters(drone)) == 2

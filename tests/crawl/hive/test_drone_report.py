@@ -33,7 +33,6 @@ class TestReport:
             activity=123456789,
             unacknowledged=7,
             towards=(0, 2),
-            place="1700000000000-3",
             seconds=1.5,
             jobdir="/crawls/drone-3",
             host="kiwi",

@@ -22,8 +22,8 @@ from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
 from webcrawl.store.lock import FileLock
-from webcrawl.tools.supervisor import hive_orders, hive_run
-from webcrawl.tools.supervisor.hive_run import Watching
+from webcrawl.tools.supervisor import changes
+from webcrawl.tools.supervisor.watching import Watching
 
 OURS, OTHER = b"k" * 16, b"o" * 16
 
@@ -63,7 +63,7 @@ def test_two_who_change_hive_json(tmp_path):
 
     def add(begin):
         for number in range(begin, begin + half):
-            hive_orders._note(folder, tuple, (number,))
+            changes._note(folder, tuple, (number,))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(add, (2, 2 + half)))
@@ -84,7 +84,7 @@ def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
 
         def followed(self, known, _):
             given.append(tuple(range(3 + len(given))))
-            order = orders.submit(hive_orders._note, folder, lambda _: given[-1], ())
+            order = orders.submit(changes._note, folder, lambda _: given[-1], ())
             wait([order], 0.5)  # it has been noted, or has to wait
             return replace(known, wanted=())
 
@@ -101,16 +101,16 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     monkeypatch.setattr(hive_folder, "PATIENCE", 0.0)
     with closing(FileLock(tmp_path / "hive.json")), pytest.raises(HiveError, match=r"hive.json: another process is"):
-        hive_orders._note(folder, lambda _: (0,), ())
+        changes._note(folder, lambda _: (0,), ())
 
     assert folder.known().wanted == ()
-    hive_orders._note(folder, lambda _: (0,), ())
+    changes._note(folder, lambda _: (0,), ())
     assert folder.known().wanted == (0,)
 
 
 def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog):
     """A lack that passes is no reason to end all drones: it is said once, and everything is read again afterwards."""
-    monkeypatch.setattr(hive_run, "INTERVAL", 0)
+    monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
     folder, lacking, refused = HiveFolder(tmp_path), Event(), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     lacking.set()
@@ -173,7 +173,7 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device")))
     with pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"):
-        asyncio.run(hive_orders._changed(lambda: operator, folder, lambda _: (0,), (), str))
+        asyncio.run(changes._changed(lambda: operator, folder, lambda _: (0,), (), str))
 
     assert not operator.resize.called
     assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]

@@ -1,14 +1,23 @@
-"""When a drone takes a checkpoint before its time."""
+"""When a drone takes a checkpoint before its time, and how its loops end."""
 
 import asyncio
+from contextlib import suppress
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 
-from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.hive_command import RELEASE, RESIZE, Command
-from webcrawl.crawl.hive.queen import Wanted
-from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running
+from webcrawl.crawl.hive.partition import Wanted
+from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
+
+
+def crawling(activity=0, **scheduler):
+    """The scheduler of a crawl that is at work."""
+    found = MagicMock(has_work=lambda: True, rests=False, hive=SimpleNamespace(others_done=False), **scheduler)
+    found.crawl.outlook.activity.return_value = activity
+    found.crawl.outlook.stands_still = ""
+    return found
 
 
 def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0):
@@ -24,9 +33,10 @@ def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders
         drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
         outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
         post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
-        crawling = SimpleNamespace(idle=lambda: idle, activity=lambda: activity, checkpoint=checkpoint)
+        scheduler = crawling(activity, checkpoint=checkpoint)
+        scheduler.has_work = lambda: not idle
         server = SimpleNamespace(filling=filling)
-        running = Running(post, server, crawling, None, {}, join=None, lease=30.0)
+        running = Running(post, server, scheduler, None, None, {}, join=None, lease=30.0)
         running.carrying.taken, running._saved_activity, post.obeyed.number = taken, 0, ordered
         running._save_early()
         await asyncio.sleep(0)
@@ -80,17 +90,28 @@ def test_an_order_is_done_when_it_is_kept():
         )
         inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
         post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order())
-        crawling = SimpleNamespace(
-            idle=lambda: False, rests=lambda: False, activity=lambda: 0, trouble=str, figures=dict,
-            state=lambda: State.PAUSED, obey=lambda *_, **__: "",
-        )  # fmt: skip
-        running = Running(post, None, crawling, None, {"drone": 0, "identity": "", "run": 1}, join=None, lease=30.0)
+        about = {"drone": 0, "identity": "", "run": 1}
+        running = Running(post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0)
         running._obey(Command(7, "pause", ()))
         before = running._report(None).applied
         running.committed()
         return before, running._report(None).applied
 
     assert asyncio.run(applied()) == (0, 7)
+
+
+def test_a_command_with_a_mistake_in_it(caplog):
+    """It is refused, and logged without a traceback: a drone that ended of it would hear it again at its next start."""
+    scheduler = crawling()
+    scheduler.crawl.pause.side_effect = ZeroDivisionError("a mistake")
+    running = Running(SimpleNamespace(obeyed=Order()), None, scheduler, scheduler, None, {}, join=None, lease=30.0)
+    running._late = False
+
+    running._obey(Command(1, "pause", ()))
+
+    assert [*running._refusals] == [(1, "the crawl made a mistake, see its log: ZeroDivisionError('a mistake')")]
+    (line,) = caplog.messages
+    assert line.startswith("by command: pause: ZeroDivisionError('a mistake') in ")
 
 
 class Order:
@@ -113,7 +134,6 @@ class Order:
 )
 def test_released(commands, over):
     """A drone that was released ends; one that has come again since, and hears of that late, does not."""
-    told = []
 
     async def nothing(_):
         pass
@@ -122,10 +142,27 @@ def test_released(commands, over):
         outbox = SimpleNamespace(drones=tuple)
         drone = SimpleNamespace(me=2, slots=SimpleNamespace(drones=(0, 1)), part_from=lambda _: None)
         post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
-        crawling = SimpleNamespace(over=lambda: told.append(True), let_rest=lambda **_: None)
-        running = Running(post, None, crawling, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0)
+        scheduler = crawling()
+        running = Running(post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0)
         given = [Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)]
         await running._heard(SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False))
+        return scheduler.hive.others_done
 
-    asyncio.run(hear())
-    assert bool(told) == over
+    assert asyncio.run(hear()) == over
+
+
+def test_a_loop_that_overhears_its_end_is_told_again():
+    """A loop in which a client swallows the cancellation ends all the same."""
+
+    async def deaf():
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        await asyncio.sleep(60)
+
+    async def run():
+        tasks = [asyncio.create_task(deaf()), asyncio.create_task(asyncio.sleep(60))]
+        await asyncio.sleep(0)
+        await asyncio.wait_for(_ended(tasks), 120)
+        return [task.cancelled() for task in tasks]
+
+    assert asyncio.run(run()) == [True, True]

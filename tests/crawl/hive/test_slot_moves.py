@@ -8,8 +8,8 @@ from tests.support.seens import bloom, memory
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.incoming_slots import ROOM, Parking
 from webcrawl.crawl.hive.letter import Kind
+from webcrawl.crawl.hive.slot_pieces import ROOM, Parking
 from webcrawl.store.crawldb import CrawlDB
 
 PAGES = [f"http://d{slot}.test/{page}" for slot in range(3) for page in range(3)]

@@ -16,9 +16,9 @@ from tests.support.fake_hives import FakeHive, gone
 from tests.support.hive_members import Members
 from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.drone_identity import KEY, take_up
-from webcrawl.crawl.hive.embedded import EmbeddedServer
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.crawl.hive.supervising import SAME
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
@@ -446,7 +446,7 @@ class TestRefusals:
             ("{", "damaged: "),
             ("[]", "damaged: not a mapping"),
             ('{"version": 2}', "version 2: this program knows 1"),
-            ('{"version": 1}', "damaged: it must have name, spider, partition, founders and drones"),
+            ('{"version": 1}', "damaged: Object missing required field `name`"),
         ],
     )
     def test_a_file_that_is_damaged(self, hive, content, why):

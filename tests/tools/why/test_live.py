@@ -2,6 +2,7 @@
 
 import json
 import socket
+from types import SimpleNamespace
 
 import pytest
 
@@ -155,10 +156,6 @@ class TestCommand:
 
     def test_a_url_in_another_form(self):
         """It is the crawl's own form that counts."""
-
-        class Asked:
-            def about(self, url):
-                return {"url": url}
-
-        said = obey(Asked(), "about", "HTTP://A.test/x#y", "http://b.test/")
+        crawl = SimpleNamespace(parts=SimpleNamespace(about=lambda url: {"url": url}))
+        said = obey(SimpleNamespace(crawl=crawl), "about", "HTTP://A.test/x#y", "http://b.test/")
         assert said == {"http://a.test/x": {"url": "http://a.test/x"}, "http://b.test/": {"url": "http://b.test/"}}

@@ -17,10 +17,10 @@ from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
+from webcrawl.crawl.control.client import NAME, UNKEPT
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, obey
 from webcrawl.crawl.control.server import ControlServer
-from webcrawl.crawl.control.wire import NAME, UNKEPT
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ class Command:
     least: int = 0
     most: int | None = 0  # words; None: any number
     lasting: bool = False  # in force after a restart too, until it is taken back
-    check: Callable[..., None] | None = None  # raises CommandError for words that no crawl would take
+    check: Callable[..., object] | None = None  # raises CommandError for words that no crawl would take
     only_looks: Callable[..., bool] | None = None  # whether a lasting command changes nothing with these words
 
     @property

@@ -6,101 +6,102 @@ as figures, or raises CommandError; then nothing has changed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from webcrawl.crawl.control.command import Answer, Command, CommandError
-from webcrawl.crawl.control.exclusions import ROWS as OF_LEAVING
-from webcrawl.crawl.control.exclusions import Leaves
-from webcrawl.crawl.control.host_commands import ROWS as OF_HOSTS
-from webcrawl.crawl.control.host_commands import Steered, about, check_about
+from webcrawl.base.dates import iso
+from webcrawl.crawl.checks import SettingError, read, read_for_host
+from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named, url_named
+from webcrawl.crawl.control.exclusions import USAGE, wish_of
 from webcrawl.crawl.control.in_force import ALIASES, check_set
-from webcrawl.crawl.control.sheets import FOR
-from webcrawl.crawl.control.sheets import ROWS as OF_SHEETS
+from webcrawl.crawl.control.sheets import ALONE, FOR, SETTINGS
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
+from webcrawl.urls.optout import OptOut, RulesError
+from webcrawl.urls.seeds.seed_rows import SeedError
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.crawl import Crawl
+    from webcrawl.crawl.host_orders import HostOrders
+
+BY = ("queue", "errors", "bytes", "delay")
+VERBS = ("pause", "resume", "retry", "drop", "delay")
+MOST = 1000  # rows of an answer
+SHOWN = 20  # the same unless somebody asks for more
+MOST_RECORDS = 10_000  # of owners' wishes in an answer
+LONGEST_URL = 1 << 16  # characters of a URL, whatever URL_MAX_LENGTH is
 
 
-class Commanded(Steered, Leaves, Protocol):
+class Commanded(Protocol):
     """A crawl that can be commanded. What raises CommandError has done nothing."""
+
+    @property
+    def crawl(self) -> Crawl:
+        """The crawl itself. CommandError if it has ended."""
+
+    def wake(self) -> None:
+        """There may be something to fetch once the command is carried out."""
 
     def stop(self) -> None:
         """Ends the run as Ctrl-C does."""
 
-    def pause(self) -> bool:
-        """Hands nothing out any more; False if it was paused already."""
-
-    def resume(self) -> bool:
-        """Goes on; False if it was not paused."""
-
-    @property
-    def stopped_by(self) -> str:
-        """The reason why nothing is fetched, in a few words, or nothing."""
-
     def checkpoint(self) -> Awaitable[None]:
         """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
-
-    def seeds(self, *sources: str) -> None:
-        """Reads the seeds of more sources: of all, or of none. May raise CommandError."""
-
-    def set(self, name: str, value: str) -> str:
-        """Gives a setting another value, which is returned as it is understood. May raise CommandError."""
 
     def get(self, name: str) -> Mapping[str, Any]:
         """The value of a setting, and who says so. May raise CommandError."""
 
-    def settings(self) -> Sequence[str]:
-        """The names of all settings that the crawl reads."""
+    def errors(self, most: int) -> Mapping[str, Any]:
+        """The last unexpected errors, and outcomes by kind."""
 
-    def about(self, url: str) -> Mapping[str, Any]:
-        """The facts about a canonical URL that the last checkpoint does not have."""
+    def threads(self) -> Mapping[str, Any]:
+        """The downloads under way."""
 
     def status(self) -> Mapping[str, Any]:
         """The progress: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
 
 
-def stop(crawl: Commanded) -> Answer:
-    crawl.stop()
+# -- the run
+
+
+def stop(order: Commanded) -> Answer:
+    order.stop()
     return "stopping: downloads under way have a few seconds, the rest stays for the next run"
 
 
-def pause(crawl: Commanded) -> Answer:
-    if not crawl.pause():
+def pause(order: Commanded) -> Answer:
+    if not order.crawl.pause():
         return "it is paused already"
     return "paused, after a restart too, until you resume it; downloads under way go on to their ends"
 
 
-def resume(crawl: Commanded) -> Answer:
+def resume(order: Commanded) -> Answer:
+    crawl = order.crawl
     said = "resumed" if crawl.resume() else "it is not paused"
-    return f"{said}; but nothing is fetched ({crawl.stopped_by})" if crawl.stopped_by else said
+    order.wake()
+    stopped_by = crawl.outlook.stopped_by
+    return f"{said}; but nothing is fetched ({stopped_by})" if stopped_by else said
 
 
-async def checkpoint(crawl: Commanded) -> Answer:
-    await crawl.checkpoint()
+async def checkpoint(order: Commanded) -> Answer:
+    await order.checkpoint()
     return "a checkpoint was taken"
 
 
-def seeds(crawl: Commanded, *words: str) -> Answer:
+def status(order: Commanded) -> Answer:
+    return order.status()
+
+
+def seeds(order: Commanded, *words: str) -> Answer:
+    """Has the crawl read the seeds of more sources: of all, or of none."""
     sources = words[1:] if words[0] == "add" and len(words) > 1 else words
-    crawl.seeds(*sources)
+    try:
+        order.crawl.parts.seeding.add(*sources)
+    except (SeedError, OSError) as error:
+        raise CommandError(str(error)) from error
+    order.wake()
     return f"seeds will be read from {', '.join(sources)}"
-
-
-def set_value(crawl: Commanded, name: str, value: str) -> Answer:
-    name = ALIASES.get(name, name)
-    return f"{name} is {crawl.set(name, value)}"
-
-
-def get(crawl: Commanded, *names: str) -> Answer:
-    if names:
-        return crawl.get(*names)
-    return {"settings": [crawl.get(name) for name in crawl.settings()]}
-
-
-def status(crawl: Commanded) -> Answer:
-    return crawl.status()
-
-
-def check_value(name: str, value: str) -> None:
-    check_set(ALIASES.get(name, name), value)
 
 
 def check_sources(*words: str) -> None:
@@ -108,6 +109,230 @@ def check_sources(*words: str) -> None:
         raise CommandError("usage: seeds add SRC…")
 
 
+def errors(order: Commanded, *words: str) -> Answer:
+    return order.errors(_most(*words))
+
+
+def threads(order: Commanded) -> Answer:
+    return order.threads()
+
+
+# -- settings
+
+
+def set_value(order: Commanded, name: str, value: str) -> Answer:
+    name = ALIASES.get(name, name)
+    return f"{name} is {order.crawl.parts.in_force.set(name, value)}"
+
+
+def check_value(name: str, value: str) -> None:
+    check_set(ALIASES.get(name, name), value)
+
+
+def get(order: Commanded, *names: str) -> Answer:
+    if names:
+        return order.get(*names)
+    return {"settings": [order.get(name) for name in order.crawl.parts.in_force.values if name.isupper()]}
+
+
+def set_for(order: Commanded, domain: str, name: str, value: str) -> Answer:
+    return _hosts(order).set_for(_domain(domain), name, None if value == DEFAULT else read_for_host(name, value))
+
+
+def check_set_for(domain: str, name: str, value: str) -> None:
+    _domain(domain)
+    if name not in SETTINGS:
+        raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
+    if value != DEFAULT:
+        try:
+            read_for_host(name, value)
+        except SettingError as error:
+            raise CommandError(str(error)) from error
+
+
+def get_for(order: Commanded, domain: str) -> Answer:
+    return _hosts(order).get_for(_domain(domain))
+
+
+def _domain(word: str) -> str:
+    """A name without port or path: sheets are for hosts and what is below them."""
+    if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
+        raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
+    name = host_named(word)
+    if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
+        raise CommandError(f"{word[:LONGEST]}: a domain or host does not begin with {ALONE}")
+    return name
+
+
+# -- owners who want to be left alone
+
+
+def exclude(order: Commanded, *words: str) -> Answer:
+    now = time.time()
+    wish = wish_of(words, now)
+    if not order.crawl.parts.in_force.exclude(wish):
+        return f"{wish.rule} is excluded already"
+    until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
+    holds = "is" if wish.holds(now) else "was"
+    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
+
+
+def check_exclude(*words: str) -> None:
+    try:
+        wish = wish_of(words, time.time())
+        rules_of([wish])
+        refuse_star(wish.rule, f"exclude: {wish.rule[:80]!r}")
+    except RulesError as error:
+        raise CommandError(str(error)) from error
+
+
+def include(order: Commanded, rule: str) -> Answer:
+    order.crawl.parts.in_force.include(rule)
+    others = rules_of(_records(order), time.time()).excludes(_first_url(rule))
+    still = f"; another record still names it: excluded {rule}" if others else ""
+    return f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back{still}"
+
+
+def _first_url(rule: str) -> str:
+    """The first of the URLs that a rule names."""
+    rule = without_comment(rule)
+    return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
+
+
+def excluded(order: Commanded, word: str = "") -> Answer:
+    return excluded_among(_records(order), word)
+
+
+def check_excluded(word: str = "") -> None:
+    if word:
+        url_named(word)
+
+
+def excluded_among(records: Sequence[OptOut], word: str = "") -> Answer:
+    """The answer to `excluded`: all of these records, or those that name this host or URL."""
+    url, now = url_named(word) if word else "", time.time()
+    found = [one for one in records if not url or rules_of([one]).excludes(url)]
+    return {"records": len(found), "excluded": [one.to_json(now) for one in found[:MOST_RECORDS]]}
+
+
+def _records(order: Commanded) -> list[OptOut]:
+    """Those given by command, and those of the exclusion file."""
+    parts = order.crawl.parts
+    return [*parts.in_force.excluded.records, *parts.file_optouts.records()]
+
+
+# -- single hosts and URLs
+
+
+def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer:
+    name, orders = host_named(word), _hosts(order)
+    if verb == "delay":
+        return orders.delay(name, None if value == DEFAULT else _seconds(value))
+    if verb:
+        said: str = getattr(orders, verb)(name)
+        return said
+    return orders.record(name)
+
+
+def check_host(word: str, verb: str = "", value: str = "") -> None:
+    host_named(word)
+    if verb and verb not in VERBS:
+        raise CommandError(f"{verb[:40]}: a host can be told to {', '.join(VERBS)}")
+    if bool(value) is not (verb == "delay"):
+        raise CommandError(f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}")
+    if verb == "delay" and value != DEFAULT:
+        _seconds(value)
+
+
+def _looks(_word: str, verb: str = "", _value: str = "") -> bool:
+    return not verb or verb == "retry"
+
+
+def _seconds(value: str) -> float:
+    try:
+        seconds: float = read("POLITENESS_MIN_DELAY", value)
+    except SettingError as error:
+        why = str(error).partition(": ")[2]
+        raise CommandError(f"delay {value[:40]}: {why}, or {DEFAULT}") from error
+    return seconds
+
+
+def hosts(order: Commanded, *words: str) -> Awaitable[Answer]:
+    return _hosts(order).top(*_by_and_most(*words))
+
+
+def _by_and_most(*words: str) -> tuple[str, int]:
+    by, most = _options(words, {"--by": BY[0], "-n": str(SHOWN)})
+    if by not in BY:
+        raise CommandError(f"--by {by[:40]}: must be one of {', '.join(BY)}")
+    return by, _count(most)
+
+
+def queue(order: Commanded, word: str, *words: str) -> Answer:
+    return _hosts(order).queue(*_host_and_most(word, *words))
+
+
+def _host_and_most(word: str, *words: str) -> tuple[str, int]:
+    return host_named(word), _most(*words)
+
+
+def robots(order: Commanded, word: str) -> Answer:
+    return _hosts(order).robots(url_named(word), of_url="://" in word)
+
+
+def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
+    """The facts about URLs that the last checkpoint does not have, by canonical URL; `scrapy why` asks for them."""
+    return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
+
+
+def _canonical(*urls: str) -> list[str]:
+    found = []
+    for url in urls:
+        try:
+            found.append(canonical(url, max_length=LONGEST_URL))
+        except InvalidUrl as error:
+            raise CommandError(f"{url[:80]}: not a URL that a crawl could fetch ({error.reason})") from error
+    return found
+
+
+def _hosts(order: Commanded) -> HostOrders:
+    found = order.crawl.parts.hosts
+    order.wake()
+    if found is None:
+        raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
+    return found
+
+
+def _most(*words: str) -> int:
+    """The number of rows that these words ask for."""
+    return _count(*_options(words, {"-n": str(SHOWN)}))
+
+
+def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
+    """The values of these options, each given as two words, or as one with `=`."""
+    found, left = dict(defaults), list(words)
+    while left:
+        name, equals, value = left.pop(0).partition("=")
+        if name not in defaults or not (equals or left):
+            raise CommandError(f"{name[:40]}: there are {', '.join(f'{one} VALUE' for one in defaults)}")
+        found[name] = value if equals else left.pop(0)
+    return [found[name] for name in defaults]
+
+
+def _count(word: str) -> int:
+    if not (word.isascii() and word.isdecimal() and len(word) < 9 and 0 < int(word) <= MOST):
+        raise CommandError(f"-n {word[:40]}: must be a whole number from 1 to {MOST}")
+    return int(word)
+
+
+# -- the table
+
+_OF_HOST = "NAME [pause|resume|retry|drop|delay SECONDS]"
+_OF_HOSTS = "[--by queue|errors|bytes|delay] [-n 20]"
+_FOR = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
+_ABOUT = "what only the running process knows of URLs: see why"
+_EXCLUDED = "who is left alone, since when and why"
+_ERRORS = "the last unexpected errors, and outcomes by kind"
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
@@ -115,16 +340,22 @@ COMMANDS: dict[str, Command] = {
         Command("pause", pause, "", "fetch nothing more for now", lasting=True),
         Command("resume", resume, "", "go on after a pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
-        *OF_LEAVING,
+        Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 10, True, check_exclude),
+        Command("include", include, "RULE", "take an exclude back", 1, 1, True),
+        Command("excluded", excluded, "[NAME|URL]", _EXCLUDED, 0, 1, False, check_excluded),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
         Command("get", get, "[NAME]", "what a setting is and who says so; all of them", 0, 1),
         Command("set", set_value, "NAME VALUE", "change a setting that may change", 2, 2, True, check_value),
         Command("status", status, "", "how it is going"),
-        *OF_HOSTS,
-        *OF_SHEETS,
-        Command(
-            "about", about, "URL…", "what only the running process knows of URLs: see why", 1, None, False, check_about
-        ),
+        Command("host", host, _OF_HOST, "what is known of a host; steer it", 1, 3, True, check_host, _looks),
+        Command("hosts", hosts, _OF_HOSTS, "the first hosts", 0, 4, False, _by_and_most),
+        Command("queue", queue, "NAME [-n 20]", "the next URLs of a host", 1, 3, False, _host_and_most),
+        Command("robots", robots, "NAME|URL", "the rules in force; what they say of a URL", 1, 1, False, url_named),
+        Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
+        Command("threads", threads, "", "what is being downloaded, and for how long"),
+        Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
+        Command(f"get {FOR}", get_for, "DOMAIN", "what holds there, and who says so", 1, 1, False, _domain),
+        Command("about", about, "URL…", _ABOUT, 1, None, False, _canonical),
     )
 }
 
@@ -146,9 +377,9 @@ def checked(name: str, *words: str) -> Command:
     return command
 
 
-def obey(crawl: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
+def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
     """Carries a command out, or begins to: what takes long is to be awaited. Raises CommandError."""
-    return checked(name, *words).run(crawl, *_row(name, words)[1])
+    return checked(name, *words).run(order, *_row(name, words)[1])
 
 
 def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:

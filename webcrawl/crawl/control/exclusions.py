@@ -1,11 +1,10 @@
-"""`exclude` and `excluded`: owners' wishes to be left alone, by command, and their records in the crawl's state.
+"""Owners' wishes to be left alone: as the words of a command, and as records in the crawl's state.
 
 The state has those given by command and those of the exclusion file; urls/optout.py says what is kept of each.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -13,57 +12,18 @@ from typing import Protocol
 import msgpack
 
 from webcrawl.base.dates import iso
-from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
+from webcrawl.crawl.control.command import CommandError
 from webcrawl.store.crawldb import CrawlDB, Part
-from webcrawl.urls.canonical import canonical
-from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
-from webcrawl.urls.optout import OptOut, RulesError, read_date, unpacked
+from webcrawl.urls.optout import OptOut, read_date, unpacked
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
 FORGET, SINCE = "--forget", "--since"
-MOST = 10_000  # records of an answer
 LONGEST = 1000  # characters of a text
 USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
 
 COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
-
-
-class Lists(Protocol):
-    """A holder of records, be it a crawl that runs or the state of one."""
-
-    def excluded(self) -> Sequence[OptOut]:
-        """All records, those of the exclusion file too."""
-
-
-class Leaves(Lists, Protocol):
-    """The part of a crawl that these commands need."""
-
-    def exclude(self, wish: OptOut) -> bool:
-        """Fetches nothing any more that its rule names; False if that is so already. May raise CommandError."""
-
-    def include(self, rule: str) -> None:
-        """Takes such a rule back. May raise CommandError."""
-
-
-def exclude(crawl: Leaves, *words: str) -> Answer:
-    now = time.time()
-    wish = wish_of(words, now)
-    if not crawl.exclude(wish):
-        return f"{wish.rule} is excluded already"
-    until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
-    holds = "is" if wish.holds(now) else "was"
-    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
-
-
-def check_exclude(*words: str) -> None:
-    try:
-        wish = wish_of(words, time.time())
-        rules_of([wish])
-        refuse_star(wish.rule, f"exclude: {wish.rule[:80]!r}")
-    except RulesError as error:
-        raise CommandError(str(error)) from error
 
 
 def wish_of(words: Sequence[str], now: float) -> OptOut:
@@ -117,38 +77,6 @@ def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
         why=wish.why or old.why,
         forget=wish.forget or old.forget,
     )
-
-
-def include(crawl: Leaves, rule: str) -> Answer:
-    crawl.include(rule)
-    others = rules_of(crawl.excluded(), time.time()).excludes(_first_url(rule))
-    still = f"; another record still names it: excluded {rule}" if others else ""
-    return f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back{still}"
-
-
-def _first_url(rule: str) -> str:
-    """The first of the URLs that a rule names."""
-    rule = without_comment(rule)
-    return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
-
-
-def excluded(crawl: Lists, word: str = "") -> Answer:
-    """All records, or those that name this host or URL."""
-    url, now = url_named(word) if word else "", time.time()
-    found = [one for one in crawl.excluded() if not url or rules_of([one]).excludes(url)]
-    return {"records": len(found), "excluded": [one.to_json(now) for one in found[:MOST]]}
-
-
-def check_excluded(word: str = "") -> None:
-    if word:
-        url_named(word)
-
-
-ROWS = (
-    Command("exclude", exclude, USAGE, "fetch nothing of a domain or prefix any more", 1, 10, True, check_exclude),
-    Command("include", include, "RULE", "take an exclude back", 1, 1, True),
-    Command("excluded", excluded, "[NAME|URL]", "who is left alone, since when and why", 0, 1, check=check_excluded),
-)
 
 
 class State(Protocol):

@@ -12,7 +12,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -24,6 +24,18 @@ from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, is_url, list_paths
 
 FOLDER = "seeds"
 BLOCK = 1 << 16
+
+
+def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
+    """The sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard input, and names it.
+
+    CommandError if one of their lists cannot be read; then nothing is spooled.
+    """
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    sources = [word if word == "-" else named(word) for word in given]
+    return [spool() if source == "-" else source for source in sources]
 
 
 def named(source: str) -> str:

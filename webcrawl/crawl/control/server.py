@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.errors import with_place
+from webcrawl.crawl.control.client import LONGEST, NAME, address, answer, peer, read_request, refusal
 from webcrawl.crawl.control.command import CommandError, mistake
-from webcrawl.crawl.control.wire import LONGEST, NAME, address, answer, peer, read_request, refusal
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ from typing import Any, Generic, TypeVar
 
 import msgpack
 
-from webcrawl.crawl.checks import SettingError, read_for_host
-from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named
-from webcrawl.crawl.control.host_commands import Steered
+from webcrawl.crawl.checks import read_for_host
+from webcrawl.crawl.control.command import CommandError
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.host_names import names_above
 
@@ -166,43 +165,3 @@ def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
     """These settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}
-
-
-def set_for(crawl: Steered, domain: str, name: str, value: str) -> Answer:
-    return crawl.hosts.set_for(_domain(domain), name, None if value == DEFAULT else read_for_host(name, value))
-
-
-def check_set_for(domain: str, name: str, value: str) -> None:
-    _domain(domain)
-    if name not in SETTINGS:
-        raise CommandError(f"{name[:40]} cannot be set for a domain; these can: {', '.join(SETTINGS)}")
-    if value != DEFAULT:
-        try:
-            read_for_host(name, value)
-        except SettingError as error:
-            raise CommandError(str(error)) from error
-
-
-def get_for(crawl: Steered, domain: str) -> Answer:
-    return crawl.hosts.get_for(_domain(domain))
-
-
-def check_get_for(domain: str) -> None:
-    _domain(domain)
-
-
-def _domain(word: str) -> str:
-    """A name without port or path: sheets are for hosts and what is below them."""
-    if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
-        raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
-    name = host_named(word)
-    if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
-        raise CommandError(f"{word[:LONGEST]}: a domain or host does not begin with {ALONE}")
-    return name
-
-
-_SAYS = f"change a setting for a domain or host alone; the value {DEFAULT} takes it back"
-ROWS = (
-    Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _SAYS, 3, 3, True, check_set_for),
-    Command(f"get {FOR}", get_for, "DOMAIN", "what holds there, and who says so", 1, 1, check=check_get_for),
-)

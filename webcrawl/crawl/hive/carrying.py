@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
 
-from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
 from webcrawl.crawl.hive.keys import BEGINNING
 from webcrawl.crawl.hive.member import Post
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.crawl import Crawl
 
 logger = logging.getLogger(__name__)
 
@@ -30,49 +32,35 @@ AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, o
 
 
 class Crawling(Protocol):
-    """The crawl as the loops want it."""
+    """The scheduler of the drone's crawl, as far as the loops want it."""
+
+    @property
+    def crawl(self) -> Crawl: ...
+
+    @property
+    def hive(self) -> Side: ...
+
+    @property
+    def rests(self) -> bool:
+        """True if nothing is left to do but to try hosts that are set aside, for long enough."""
+
+    def has_work(self) -> bool:
+        """False if nothing is left to do, unless others send something."""
 
     def wake(self) -> None:
         """There may be something to fetch."""
 
-    async def checkpoint(self) -> None:
+    def checkpoint(self) -> Awaitable[None]:
         """Takes a checkpoint now."""
-
-    def idle(self) -> bool:
-        """True if nothing is left to do, unless others send something."""
-
-    def rests(self) -> bool:
-        """True if nothing is left to do but to try hosts that are set aside, for long enough."""
-
-    def let_rest(self, *, all_rest: bool) -> None:
-        """True if this is so with all drones: then none of these hosts is tried any more."""
-
-    def activity(self) -> int:
-        """A number that grows with whatever is done."""
-
-    def figures(self) -> Mapping[str, int | float]:
-        """The crawl's counters."""
-
-    def state(self) -> State:
-        """The state of the drone."""
-
-    def trouble(self) -> str:
-        """Why nothing is fetched, in a few words; empty if something is."""
-
-    def out(self) -> bool:
-        """True if our own network is out."""
-
-    def obey(self, name: str, arguments: Sequence[Any], *, late: bool) -> str:
-        """Carries out a command that all drones got; `late`: it was given before this drone was there.
-
-        Returns why it could not be done, or nothing.
-        """
-
-    def over(self) -> None:
-        """No drone has anything left to do."""
 
     def fail(self, error: Exception) -> None:
         """Ends the crawl: this cannot be mended."""
+
+
+class Side(Protocol):
+    """The other side of a drone: whether the crawl waits for it."""
+
+    others_done: bool
 
 
 class Contact:
@@ -143,7 +131,7 @@ class Carrying:
             await self._contact.there.wait()
             pause = SOON
             try:
-                self._post.outbox.close(time.monotonic(), all=self._crawling.idle())
+                self._post.outbox.close(time.monotonic(), all=not self._crawling.has_work())
                 await self.send_all()
                 if self._full:
                     logger.info("the hive's server takes letters again")

@@ -1,20 +1,27 @@
-"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from them."""
+"""One drone of a hive, without a network: whose a URL is, what goes to others, and what came from them.
+
+What pages link to is divided: what is ours stays, and what belongs to another drone goes to it, once. In front of the
+wire stands a URL cache (Broder, Najork, Wiener, section 2): a link that was sent lately is not sent again.
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from webcrawl.base.model import Link, Packed, Status, authority_of, unpack
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.errors import HiveError, LaterMap
 from webcrawl.crawl.hive.letter import Kind, Letter
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.hive.splitter import Splitter
+from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.net.robots_syntax import LIMIT
 
+KNOWN = 1 << 16  # authorities whose slots are remembered
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
 
@@ -51,19 +58,26 @@ class Drone:
 
     home: Home
     moving: Moving
-    splitter: Splitter
 
     def __init__(
         self,
         me: int,
         outbox: Outbox,
+        slot_of: Callable[[str], int],
+        make_cache: Callable[[], UrlCache],
         keep: Callable[[SlotMap], None] = lambda _: None,
         sound: LetterCheck | None = None,
     ) -> None:
-        """`keep` puts a later map into the state; `sound` knows what may come in a letter, and go."""
+        """`slot_of` names the slot of a host; `make_cache` makes a cache of links that were sent to others.
+
+        `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
+        """
         self.me, self._outbox, self._keep = me, outbox, keep
+        self._slot_of, self._make_cache, self._sent_lately = slot_of, make_cache, make_cache()
+        self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0
+        self.foreign = self.sent = 0  # links to hosts of others, and those of them that were not sent lately
         self.rerouted: dict[int, Iterator[None]] = {}  # for drones that are gone: slices of the work
 
     @property
@@ -81,7 +95,7 @@ class Drone:
         self.moving.learn(slots, lost=gone)
         self._outbox.generation = slots.generation
         self._keep(slots)
-        self.splitter.forget()
+        self._sent_lately = self._make_cache()  # there are other owners
         self.home.forget()
         for drone in gone:
             self.part_from(drone)
@@ -112,27 +126,56 @@ class Drone:
 
     def stats(self) -> dict[str, int]:
         """Counters of this run, and the slots."""
-        splitter = self.splitter
-        counters = {"foreign": splitter.foreign, "sent": splitter.sent, "received": self.received}
+        counters = {"foreign": self.foreign, "sent": self.sent, "received": self.received}
         return {**counters, "refused": self._sound.refused, **self.moving.stats()}
 
     # -- to others
 
+    def slot(self, url: str) -> int:
+        """The slot of a canonical URL, or of as much of it as says whose it is."""
+        authority = url.split("/", 3)[2]
+        slot = self._slots.get(authority)
+        if slot is None:
+            if len(self._slots) >= KNOWN:
+                self._slots.clear()
+            slot = self._slots[authority] = self._slot_of(host_of(url))
+        return slot
+
     def is_ours(self, url: str) -> bool:
-        return self.splitter.is_ours(url)
+        return bool(self.moving.owned[self.slot(url)])
 
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        return self.splitter.keep_ours(keys, urls, records)
+        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours; sends the others."""
+        owned, slot_of = self.moving.owned, self.slot
+        slots = [slot_of(url) for url in urls]
+        away = [at for at, slot in enumerate(slots) if not owned[slot]]
+        if not away:
+            return keys, records
+        self._send(away, slots, keys, records)
+        mine = [at for at, slot in enumerate(slots) if owned[slot]]
+        return [keys[at] for at in mine], [records[at] for at in mine]
 
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        return self.splitter.keep_seeds(keys, urls, records)
+        """Like `keep_ours`, for seeds, which all drones read: those of slots that never were here are passed over."""
+        known = [at for at, url in enumerate(urls) if self.moving.had(self.slot(url))]
+        return self.keep_ours([keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known])
+
+    def _send(self, away: list[int], slots: list[int], keys: Sequence[int], records: Sequence[bytes]) -> None:
+        self.foreign += len(away)
+        letters: defaultdict[int, list[bytes]] = defaultdict(list)
+        for missed in self._sent_lately.misses([keys[at] for at in away]):
+            at = away[missed]
+            letters[slots[at]].append(records[at])
+        for slot, some in letters.items():
+            self.sent += len(some)
+            self.moving.send(Kind.LINKS, slot, some)
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
-        self.moving.send(Kind.REQUESTS, self.splitter.slot(link.url), [[link.pack(), list(variants), free]])
+        self.moving.send(Kind.REQUESTS, self.slot(link.url), [[link.pack(), list(variants), free]])
 
     def voted(self, source: str, url: str) -> bool:
         owner = self._owner(url)
@@ -141,7 +184,7 @@ class Drone:
         return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        self.moving.send(Kind.LINKS, self.splitter.slot(_start(record)), [self._sound.leaving(record) or record])
+        self.moving.send(Kind.LINKS, self.slot(_start(record)), [self._sound.leaving(record) or record])
 
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
         owner = self._owner(f"{link.history}/")
@@ -155,7 +198,7 @@ class Drone:
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
 
     def _owner(self, url: str) -> int:
-        return self.moving.owner(self.splitter.slot(url))
+        return self.moving.owner(self.slot(url))
 
     def _route(self, kind: Kind, item: Any) -> int:
         """The owner of an item that was for a drone which is lost."""
@@ -182,13 +225,11 @@ class Drone:
             for source, url in items:
                 if not self.voted(source, url):
                     self.home.vote(source, url)
-        elif kind is Kind.ROBOTS:
+        else:
             for record, status, body, location, chain in items:
                 link = unpack(record)
                 if not self.robots_answered(link, status, body, location, chain):
                     self.home.robots(link, status, body, location, chain)
-        else:
-            raise HiveError(f"drone {message.sender} sent a letter of the kind {kind}: has it another version?")
 
     def accept(self, kind: Kind, items: Sequence[Any]) -> None:
         """Takes in what is ours."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 import msgpack
+import msgspec
 
 from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 
-Figure = int | float
 LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
 LONGEST = 500  # characters of a text: what is in trouble may quote anything
 REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
@@ -53,14 +53,13 @@ class Report:
     stays: str = ""  # why none of its slots can leave, if that is so
     towards: tuple[int, ...] = ()  # drones for which it has these
     kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
-    place: str = ""  # in its stream: up to here its last checkpoint has all
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds
     jobdir: str = ""
     host: str = ""  # name of its machine
     pid: int = 0
     trouble: str = ""  # why it fetches nothing, in a few words
-    figures: Mapping[str, Figure] = field(default_factory=dict)  # Crawl.stats()
+    figures: Mapping[str, Any] = field(default_factory=dict)  # numbers: Crawl.stats()
 
     @property
     def settled(self) -> bool:
@@ -99,26 +98,11 @@ class Report:
         try:
             if len(data) > LARGEST:
                 raise ValueError(f"{len(data)} bytes")
-            values = msgpack.unpackb(data)
-            known = {name: values[name] for name in NAMES if name in values}
-            for name, kinds in KINDS.items():
-                if name in known and type(known[name]) not in kinds:
-                    raise ValueError(f"{name} is {known[name]!r:.50}")
-            known["state"] = State(known.get("state", State.RUNNING))
-            for name in ("moving", "towards", "kept"):
-                known[name] = tuple(map(int, known.get(name, ())))
-            known["refusals"] = tuple((int(number), str(why)) for number, why in known.get("refusals", ()))
-            known["figures"] = {
-                str(name): value for name, value in known.get("figures", {}).items() if type(value) in (int, float)
-            }
-            return cls(**known)
+            report = msgspec.msgpack.decode(data, type=cls)
         except ILLEGIBLE as error:
             raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
+        figures = {name: value for name, value in report.figures.items() if type(value) in (int, float)}
+        return replace(report, figures=figures)
 
 
 AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
-NAMES = tuple(one.name for one in fields(Report))
-PLAIN: dict[str, tuple[type, ...]] = {
-    "int": (int,), "str": (str,), "bool": (bool,), "float": (int, float), "tuple[int, ...]": (list,)
-}  # fmt: skip
-KINDS = {one.name: PLAIN[str(one.type)] for one in fields(Report) if str(one.type) in PLAIN}

@@ -9,17 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.connection import MakeClient, OtherServer, legible
-from webcrawl.crawl.hive.drone_registry import place_of, state_of
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
-from webcrawl.crawl.hive.hive_command import Command, in_force
-from webcrawl.crawl.hive.keys import BEGINNING, place_in
+from webcrawl.crawl.hive.keys import ACKNOWLEDGE, ADOPT, BEAT, BEGINNING, LEAVE, OPEN, PUBLISH, place_in
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.session import Session
+from webcrawl.crawl.hive.registry import Command, in_force, place_of, state_of
+from webcrawl.crawl.hive.session import MakeClient, OtherServer, Session, legible
 
 FIELD = b"d"  # of an entry in a stream
-IS_OPEN = 9  # in what scripts.BEAT returns: whether the drone has its stream
+IS_OPEN = 9  # in what keys.BEAT returns: whether the drone has its stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
 KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
@@ -39,7 +36,6 @@ class Beat:
     queen: int
     commands: Sequence[Command]
     reports: Mapping[int, bytes]  # only for the queen
-    bytes: int  # of all streams
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
@@ -87,7 +83,7 @@ class Server(Session):
         if self._member is not None:
             drone, keys = self._member.drone, self._keys
             names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
-            await self._client.eval(scripts.LEAVE, 3, *names, drone, self._member.identity)
+            await self._client.eval(LEAVE, 3, *names, drone, self._member.identity)
 
     @property
     def filling(self) -> bool:
@@ -125,7 +121,6 @@ class Server(Session):
             queen=int(queen),
             commands=[Command.unpack(data) for data in commands],
             reports={int(drone): data for drone, data in _pairs(reports)},
-            bytes=self._bytes,
             all_rest=bool(rest),
         )
 
@@ -142,7 +137,7 @@ class Server(Session):
             *(generation, after, sample, keys.leases, KEEP),
         ]
         pipe = self._client.pipeline(transaction=False)
-        pipe.eval(scripts.BEAT, len(names), *names, *values)
+        pipe.eval(BEAT, len(names), *names, *values)
         for drone in self._members if self._queen else ():  # streams may lie on other shards than the registry
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
             pipe.pexpire(keys.stream(drone, epoch), KEEP)
@@ -196,7 +191,7 @@ class Server(Session):
     async def _open(self, drone: int) -> None:
         keys, epoch = self._keys, self._epoch
         names = (keys.epoch, keys.streams(epoch), keys.stream(drone, epoch))
-        if not await self._client.eval(scripts.OPEN, 3, *names, self._agreed):
+        if not await self._client.eval(OPEN, 3, *names, self._agreed):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
@@ -218,7 +213,7 @@ class Server(Session):
         time_, _, number = place.partition("-")
         names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch))
         behind = f"{time_}-{int(number) + 1}"
-        if not await self._client.eval(scripts.ACKNOWLEDGE, 3, *names, self._agreed, drone, place, behind):
+        if not await self._client.eval(ACKNOWLEDGE, 3, *names, self._agreed, drone, place, behind):
             raise OtherServer
 
     # -- what the queen tells all
@@ -226,7 +221,7 @@ class Server(Session):
     async def publish_map(self, slots: SlotMap) -> bool:
         """Replaces the map of all by a later one; False if the server has that one, or a later one."""
         values = (slots.generation, slots.pack())
-        done = await self._do(lambda: self._client.eval(scripts.PUBLISH, 1, self._keys.map, *values))
+        done = await self._do(lambda: self._client.eval(PUBLISH, 1, self._keys.map, *values))
         self.knows(slots)
         return bool(done)
 
@@ -255,7 +250,7 @@ class Server(Session):
             pipe.hdel(keys.acks(self._epoch), str(drone))
             pipe.srem(keys.streams(self._epoch), stream)
             pipe.delete(stream, f"{keys.leases}{drone}")
-            pipe.eval(scripts.ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
+            pipe.eval(ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
             await pipe.execute()
 
         await self._do(gone)

@@ -6,9 +6,12 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import CannotRead, HiveError, reading
@@ -24,6 +27,8 @@ from webcrawl.store.lock import FileLock, Lock, is_held
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
 PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
+Text = Annotated[str, Meta(min_length=1)]
+Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
 NEEDED = dict.fromkeys(("pages", "answers", "queued", "failures"), 0)
 
 
@@ -35,13 +40,13 @@ class Founding:
     once a change of their number has ended; none if there is no such change. Until then `drones` has those that leave.
     """
 
-    name: str
-    spider: str
-    partition: str
-    founders: int  # how many drones it had at first: HIVE_DRONES of all of them
-    drones: tuple[int, ...]
-    lost: tuple[int, ...] = ()
-    wanted: tuple[int, ...] = ()
+    name: Text
+    spider: Text
+    partition: Text
+    founders: Number  # how many drones it had at first: HIVE_DRONES of all of them
+    drones: tuple[Number, ...]
+    lost: tuple[Number, ...] = ()
+    wanted: tuple[Number, ...] = ()
 
 
 class HiveFolder:
@@ -206,23 +211,11 @@ def _founding(file: Path, found: Any) -> Founding:
         raise HiveError(f"{file}: damaged: not a mapping")
     if found.get("version") != VERSION:
         raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
-    name, spider, partition = (found.get(name) for name in ("name", "spider", "partition"))
-    drones, lost, wanted = found.get("drones"), found.get("lost", []), found.get("wanted", [])
-    if not (isinstance(drones, list) and isinstance(lost, list) and isinstance(wanted, list)):
-        drones, lost, wanted = [None], [], []
-    numbers = [found.get("founders"), *drones, *lost, *wanted]
-    if not all(map(_is_number, numbers)) or not all(map(_is_text, (name, spider, partition))):
-        raise HiveError(f"{file}: damaged: it must have name, spider, partition, founders and drones")
-    changing = tuple(sorted(drones)), tuple(lost), tuple(wanted)
-    return Founding(str(name), str(spider), str(partition), numbers[0], *changing)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= MOST_DRONES
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
+    try:
+        founding = msgspec.convert(found, Founding)
+    except msgspec.ValidationError as error:
+        raise HiveError(f"{file}: damaged: {error}") from error
+    return replace(founding, drones=tuple(sorted(founding.drones)))
 
 
 def saved(folder: HiveFolder) -> dict[str, Any]:

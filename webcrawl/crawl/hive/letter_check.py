@@ -1,16 +1,18 @@
-"""Checks each item of a letter by itself, and leaves out what is not of the closed form.
+"""Checks letters: each item that comes, and what a drone's state keeps of those that have not arrived.
 
 A checksum is no signature: a letter may hold whatever somebody put into the server. An item that got into a queue
-would stop the drone when its turn comes, and again at each start. Links stay packed, and are compared with a pattern;
-all other items have types, which msgspec compares them with. The items themselves stay as they came.
+would stop the drone when its turn comes, and again at each start. So what is not of the closed form is left out. Links
+stay packed, and are compared with a pattern; all other items have types, which msgspec compares them with. The items
+themselves stay as they came.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -20,9 +22,16 @@ from msgspec import Meta, Struct
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
-from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
+from webcrawl.crawl.hive import inbox, outbox
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.keys import order
+from webcrawl.crawl.hive.letter import EXACT, LARGEST, LINKS, Kind, Letter, read
+from webcrawl.crawl.hive.outgoing_letters import END, NAME, RowName, read_name
 from webcrawl.frontier.host_origins import MOST as RECORDS
+from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
+from webcrawl.store.jobdir.queue_row import link_flaw
+from webcrawl.store.jobdir.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +46,6 @@ PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 LONGEST = LARGEST - (1 << 16)  # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
-
-Check = Callable[[Any], None]
 
 Number = Annotated[float, Meta(ge=0, le=MOST)]
 Whole = Annotated[int, Meta(ge=-MOST, le=MOST)]
@@ -66,15 +73,6 @@ class Robots(Struct, array_like=True, forbid_unknown_fields=True):
     chain: str
 
 
-class Piece(Struct, array_like=True, forbid_unknown_fields=True):
-    """A piece of a slot."""
-
-    slot: Count
-    kind: Literal["urls", "held", "later", "keys", "end", "host", "domain"]
-    name: str
-    value: Any
-
-
 class HostRecord(Struct, array_like=True):
     """A host, as frontier/handover_records.py packs it; drones of before send fewer fields."""
 
@@ -94,6 +92,22 @@ class HostRecord(Struct, array_like=True):
     origins: Annotated[list[Origin], Meta(max_length=RECORDS + 1)] = []
 
 
+class Piece(Struct, array_like=True, forbid_unknown_fields=True):
+    """A piece of a slot."""
+
+    slot: Count
+    kind: Literal["urls", "held", "later", "keys", "end", "host", "domain"]
+    name: str
+    value: Any
+
+
+PIECES: dict[str, Any] = {  # what the value of each is
+    **dict.fromkeys(("urls", "held", "later"), list),
+    "keys": bytes,
+    "end": Ends,
+    "host": HostRecord,
+    "domain": Domain,
+}
 WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")  # fields of a record that ends where none does
 
 
@@ -121,18 +135,10 @@ class LetterCheck:
         self._check, self._lose, self._tell = check, lose, tell
         self.refused = 0  # items
         self._told = False
-        self._checks: dict[Kind, Check] = {
+        self._checks: dict[Kind, Callable[[Any], None]] = {
             Kind.REQUESTS: self._request,
             Kind.VOTES: self._vote,
             Kind.ROBOTS: self._robots,
-            Kind.SLOT: self._piece,
-        }
-        self._pieces: dict[str, Check] = {
-            **dict.fromkeys(("urls", "held", "later"), partial(_typed, kind=list)),
-            "keys": self._keys,
-            "end": partial(_typed, kind=Ends),
-            "host": self._host,
-            "domain": partial(_typed, kind=Domain),
         }
 
     # -- what comes
@@ -141,13 +147,8 @@ class LetterCheck:
         """Those that are sound; `slots` is how many there are in all."""
         if kind in LINKS:
             return self._records(items)
-        check = self._checks.get(kind)
-        if check is None:  # the drone refuses the letter
-            return items
-        sound = [item for item in items if self._is(check, item)]
-        if kind is not Kind.SLOT:
-            return sound
-        return [item for item in sound if item[0] < slots or self._refuse(UnsoundError("no slot of this hive"), item)]
+        check = partial(self._piece, slots=slots) if kind is Kind.SLOT else self._checks[kind]
+        return [item for item in items if self._is(check, item)]
 
     def _records(self, records: list[Any]) -> list[Any]:
         try:
@@ -157,7 +158,7 @@ class LetterCheck:
             pass
         return [record for record in records if self._is(self._record, record)]
 
-    def _is(self, check: Check, item: Any) -> bool:
+    def _is(self, check: Callable[[Any], None], item: Any) -> bool:
         try:
             check(item)
         except (ValueError, TypeError, RecursionError) as error:
@@ -200,26 +201,29 @@ class LetterCheck:
         if robots.chain:
             self._check(Link("http://a/", chain=robots.chain))
 
-    def _piece(self, item: Any) -> None:
+    def _piece(self, item: Any, slots: int) -> None:
         """Of a list of URLs the sound ones stay."""
         piece = _typed(item, Piece)
-        self._pieces[piece.kind](piece.value)
+        if piece.slot >= slots:
+            raise UnsoundError("no slot of this hive")
+        value = _typed(piece.value, PIECES[piece.kind])
         if piece.kind in ("urls", "held"):
             item[3] = self._records(piece.value)
         elif piece.kind == "later":
             item[3] = [one for one in piece.value if self._is(self._waiting, one)]
+        elif piece.kind == "keys" and len(value) % 8:
+            raise UnsoundError("no fingerprints")
+        elif piece.kind == "host":
+            if len(piece.value) == WITHOUT_MISSING:
+                raise UnsoundError("nothing that a host shows")
+            self._host(value)
 
     def _waiting(self, item: Any) -> None:
         _, _, record = _typed(item, Waits)
         self._record(record)
 
-    def _keys(self, value: Any) -> None:
-        if len(_typed(value, bytes)) % 8:
-            raise UnsoundError("no fingerprints")
-
-    def _host(self, value: Any) -> None:
-        host = _typed(value, HostRecord)
-        if len(value) == WITHOUT_MISSING or len(host.missing) not in (0, FORM.size):
+    def _host(self, host: HostRecord) -> None:
+        if len(host.missing) not in (0, FORM.size):
             raise UnsoundError("nothing that a host shows")
         for row in (host.row, *(origin[-1] for origin in host.origins)):
             if row is not None and any(isinstance(one, list) != (at >= NUMBERS) for at, one in enumerate(row)):
@@ -252,3 +256,83 @@ class LetterCheck:
             self._lose(f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}")
             return None
         return record
+
+
+KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]  # epoch, place, numbers
+ROWS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
+
+
+def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads every letter once; counts letters and their items. A crawl that is in no hive has none."""
+    yield from _inbox(snapshot)
+    numbers = _Numbers(_channels(snapshot))
+    for name, value in snapshot.rows(ROWS, (NAME, END)):
+        found["letters"] += 1
+        try:
+            row = read_name(name)
+            gap = numbers.gap(row)
+            hive, message = read(value)
+            flaw = gap or numbers.flaw(row, hive, message) or _links_flaw(message)
+            found["items"] += len(message.items)
+        except (ForeignMessage, ValueError, TypeError, AttributeError) as error:
+            flaw = str(error)
+        if flaw:
+            yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
+    for drone, last in numbers.ends():
+        yield snapshot.damaged(f"table meta, {outbox.META}: drone {drone} has exact letters, but not up to {last}")
+
+
+def _links_flaw(message: Letter) -> str:
+    return next(filter(None, map(link_flaw, message.items)), "") if message.kind in LINKS else ""
+
+
+@dataclass(slots=True)
+class _Numbers:
+    """The numbers of letters, and what all must have in common."""
+
+    channels: dict[int, tuple[int, int]]
+    seen: dict[tuple[int, bool], int] = field(default_factory=dict)  # the last number of each lane
+    author: tuple[bytes, int] | None = None  # the hive and the sender of all
+
+    def gap(self, row: RowName) -> str:
+        """What is wrong if the number does not follow the previous one of its lane."""
+        before = self.seen.get((row.drone, row.exact), row.number - 1)
+        self.seen[row.drone, row.exact] = row.number
+        return "" if row.number == before + 1 else f"follows letter {before}"
+
+    def flaw(self, row: RowName, hive: bytes, message: Letter) -> str:
+        """The reason why this letter does not belong here; empty if it does."""
+        self.author = self.author or (hive, message.sender)
+        if self.author != (hive, message.sender):
+            return "another drone's"
+        if row.exact != (message.kind in EXACT):
+            return f"a letter of kind {message.kind.name} in the other lane"
+        channel, _ = self.channels.get(row.drone, (0, 0))
+        if row.exact and (message.number, message.channel) != (row.number, channel):
+            return f"has number {message.number} of channel {message.channel}, not of {channel}"
+        return ""
+
+    def ends(self) -> Iterator[tuple[int, int]]:
+        """Drones whose last exact letter is not the last that was numbered."""
+        for drone, (_, last) in self.channels.items():
+            if self.seen.get((drone, True), last) != last:
+                yield drone, last
+
+
+def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
+    value = snapshot.get(outbox.META)
+    try:
+        return outbox.channels_of(value)
+    except (ValueError, TypeError) as error:
+        raise snapshot.damaged(f"table meta, {outbox.META}: {error!r}", value=value) from error
+
+
+def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    value = snapshot.get(inbox.META)
+    if value is None:
+        return
+    try:
+        _, place, _ = msgspec.msgpack.decode(value, type=KEPT_BY_INBOX)
+        order(place)
+    except ValueError as error:
+        yield snapshot.damaged(f"table meta, {inbox.META}: {error!r}", value=value)

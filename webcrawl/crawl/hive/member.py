@@ -14,8 +14,7 @@ import msgpack
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.inbox import Inbox
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import Partition, SlotMap
-from webcrawl.crawl.hive.queen import Wanted
+from webcrawl.crawl.hive.partition import Partition, SlotMap, Wanted
 from webcrawl.store.crawldb import CrawlDB, Part
 
 META = "hive/obeyed"

@@ -178,16 +178,12 @@ class Outbox:
         for lane in self._lanes.values():
             self._counts["again"] += lane.again()
 
-    def reroute(self, gone: int, route: Callable[[Kind, Any], int]) -> None:
-        """Everything for a drone that is lost goes, item by item, to the drones that `route` names.
-
-        Call it for one that has left, too, before another drone gets its number, which knows no numbers of letters.
-        """
-        for _ in self.rerouting(gone, route):
-            pass
-
     def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
-        """Redirects letters in slices of one, 0.3 ms, with checkpoints in between. Nothing is sent there any more."""
+        """Redirects everything for a drone that is lost, item by item, to the drones that `route` names.
+
+        In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more. Call it for one that
+        has left, too, before another drone gets its number, which knows no numbers of letters.
+        """
         self._turn += 1
         self._closed_lanes.add(gone)
         for lane, _ in self._lanes_of(gone):
@@ -232,11 +228,6 @@ class Outbox:
     def awaits_checkpoint(self) -> bool:
         """True if exact letters wait to be sent until a checkpoint of this drone has them."""
         return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
-
-    def waiting(self, drone: int) -> int:
-        """Letters for this drone that are not sent, and collections."""
-        unsent = sum(lane.end - lane.next for lane, _ in self._lanes_of(drone))
-        return unsent + self._collections.drones().count(drone)
 
     def stats(self) -> dict[str, int]:
         """Counters of what was closed, sent and acknowledged by this process, and what there is now."""

@@ -114,6 +114,14 @@ def _draw(slot: int, drone: int) -> int:
     return int(siphash(DRAWS, f"{slot} {drone}"))
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The operator's wish: who shall have the slots, and whose state is gone for good."""
+
+    members: frozenset[int]
+    lost: frozenset[int] = frozenset()
+
+
 BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"
 WAYS = (BY_DOMAIN, BY_HOST, BY_TLD)
 PARTS = b"webcrawl's parts"  # the same in all drones

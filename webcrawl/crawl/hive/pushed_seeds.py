@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from webcrawl.crawl.hive.connection import Client, translated
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.session import Client, translated
 
 BATCH = 500
 MOST_HELD = 200_000  # entries that no checkpoint has yet; more are not taken

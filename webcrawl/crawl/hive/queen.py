@@ -1,7 +1,8 @@
-"""Decisions of the queen, from the drones' reports: that the crawl is over, the next map, who is away.
+"""The queen: what she decides from the drones' reports, and what she does of it: the end, the next map, who is away.
 
-The queen is whichever drone holds a lease in the server. She does nothing here but look and decide, and what she
-remembers between two looks matters only for a few seconds: another one begins anew, and nothing is lost.
+The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide, without a network or
+a clock. What she remembers between two looks matters only for a few seconds: another one begins anew, and nothing is
+lost. `Reign` has the drone that is queen publish what follows, and `Telling` says it in her log and in a file.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
 Each drone is quiet in its report (drone_report.py), and says the same, with the same count of its activity, in a report
@@ -15,22 +16,24 @@ wait.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_report import Report, State
-from webcrawl.crawl.hive.partition import Groups, SlotMap
+from webcrawl.crawl.hive.drone_server import Beat, Server
+from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
+from webcrawl.crawl.hive.registry import OVER, RELEASE
+from webcrawl.store.disk import rewrite
+from webcrawl.store.jobdir.stats_file import merged, plain
 
 GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """The operator's wish: who shall have the slots, and whose state is gone for good."""
-
-    members: frozenset[int]
-    lost: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,6 @@ class Decisions:
     forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
     away: Mapping[int, float] = field(default_factory=dict)  # drones that are not heard of, and since when
-    applied: int = 0  # the last command that all have carried out
-    waits: str = ""  # why the wanted members are not those of the map yet
     notices: tuple[str, ...] = ()  # for the log, once each
 
 
@@ -70,12 +71,11 @@ class _View:
 
 
 class Queen:
-    """`patience`: seconds for which nothing may have been left to do before the crawl is over."""
+    """`groups`: the drones that each group of slots prefers."""
 
-    def __init__(self, groups: Groups = ((),), patience: float = 0.0) -> None:
-        self._groups, self._patience = groups, patience
+    def __init__(self, groups: Groups = ((),)) -> None:
+        self._groups = groups
         self._quiet: dict[int, Report] = {}  # as they were when all became quiet
-        self._since = 0.0
         self._away: dict[int, float] = {}
         self._told: set[int] = set()  # those of them of which it was said
 
@@ -98,12 +98,12 @@ class Queen:
         heard = view.heard()
         all_heard = len(heard) == len(view.taking_part())
         released = _released(view)
-        waits, following = _following(view, wanted, self._groups)
+        following = _following(view, wanted, self._groups)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
         if left and following is None:
             following = slots.without(left)
         return Decisions(
-            over=self._over(now, view, heard if all_heard else [], last_command),
+            over=self._over(view, heard if all_heard else [], last_command),
             rest=all_heard and all(report.rests for report in heard),
             map=following,
             lost=wanted.lost if following else frozenset(),
@@ -111,11 +111,9 @@ class Queen:
             released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
-            applied=min((report.applied for report in heard), default=0) if all_heard else 0,
-            waits=waits,
         )
 
-    def _over(self, now: float, view: _View, heard: list[Report], last_command: int) -> bool:
+    def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
         """`heard` is empty if one is missing."""
         quiet = {
             report.drone: report
@@ -126,9 +124,7 @@ class Queen:
             self._quiet = {}
             return False
         if quiet.keys() != self._quiet.keys() or not all(_same(self._quiet[drone], quiet[drone]) for drone in quiet):
-            self._quiet, self._since = quiet, now
-        if now - self._since < self._patience:
-            return False
+            self._quiet = quiet
         return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
 
     def _notices(self, now: float, view: _View) -> Iterator[str]:
@@ -174,8 +170,8 @@ def _released(view: _View) -> frozenset[int]:
     return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
-def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMap | None]:
-    """The next map if one is needed and may be published now; else why not.
+def _following(view: _View, wanted: Wanted, groups: Groups) -> SlotMap | None:
+    """The next map if one is needed and may be published now.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
     Only slots to and from a drone that is lost are not waited for.
@@ -184,22 +180,119 @@ def _following(view: _View, wanted: Wanted, groups: Groups) -> tuple[str, SlotMa
     if goal == {*view.map.drones} and not any(
         wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
     ):
-        return "", None
-    waits = _obstacle(view, goal)
-    return waits, None if waits else view.map.resized(goal, groups, wanted.lost)
+        return None
+    given_up_but_alive = view.lost.intersection(view.map.drones, view.alive)
+    if not goal or given_up_but_alive or not all(_is_settled(view, drone) for drone in goal.union(view.taking_part())):
+        return None
+    return view.map.resized(goal, groups, wanted.lost)
 
 
-def _obstacle(view: _View, goal: frozenset[int]) -> str:
-    if not goal:
-        return "no drone would be left"
-    for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
-        return f"drone {drone} was given up, but is alive"
-    for drone in sorted(goal.union(view.taking_part())):
-        report = view.reports.get(drone)
-        if drone not in view.alive or report is None:
-            return f"drone {drone} is not there"
-        if report.generation != view.map.generation:
-            return f"drone {drone} has not got the present map yet"
-        if not view.lost.issuperset(report.moving):
-            return f"drone {drone} has slots of the last change to exchange still"
-    return ""
+def _is_settled(view: _View, drone: int) -> bool:
+    """True if a drone is there, works by the map of today, and has no slots of the last change to exchange still."""
+    report = view.reports.get(drone)
+    if report is None or drone not in view.alive:
+        return False
+    return report.generation == view.map.generation and view.lost.issuperset(report.moving)
+
+
+logger = logging.getLogger(__name__)
+
+NAME = "hive-stats.json"
+WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
+
+AGAIN = 60.0  # seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in them
+
+
+class Telling:
+    """`jobdir`: the queen's."""
+
+    def __init__(self, jobdir: Path) -> None:
+        self._path = jobdir / NAME
+        self._written_at = self._said_at = float("-inf")
+
+    def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
+        """If it is time for it; `away`: drones that are not heard of; `last`: the crawl is over."""
+        if not last and now - self._written_at < WRITE:
+            return
+        found = merged(report.stats() for report in reports)
+        self._written_at = now
+        try:
+            rewrite(self._path, plain(found).encode())
+        except OSError as error:  # the figures are in the server, too
+            logger.warning("%s: not written: %s", self._path, error)
+        if last or now - self._said_at >= SAY:
+            self._said_at = now
+            pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
+            done = count(pages, "page"), queued, count(failures, "failure")
+            drones = len({report.drone for report in reports}.union(away))
+            trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+            gone = f", {len(away)} away" if away else ""
+            logger.info("the hive: %s%s, %d queued, %s, drones: %d%s", trouble, *done, drones, gone)
+
+
+class Reign:
+    """Begins anew with each time that this drone is queen."""
+
+    def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
+        self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling
+        self._queen: Queen | None = None
+        self._released: set[int] = set()
+        self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
+
+    async def heard(self, beat: Beat) -> None:
+        """Does what follows from this beat."""
+        if beat.queen != self._me:
+            self._queen = None
+            return
+        if self._queen is None:
+            self._queen = Queen(self._groups)
+        slots = self._post.drone.slots
+        obeyed = self._post.obeyed
+        now = time.monotonic()
+        reports = self._reports(beat, now)
+        decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        self._telling.tell(now, reports.values(), decided.away, last=decided.over)
+        await self._act(decided, beat)
+
+    async def _act(self, decided: Decisions, beat: Beat) -> None:
+        for line in decided.notices:
+            logger.warning("%s", line)
+        if decided.map is not None:
+            for drone in sorted(decided.lost):
+                await self._server.give_up(drone)
+            await self._server.publish_map(decided.map)
+        for drone in sorted(decided.forgotten.intersection(beat.members)):
+            logger.warning("drone %d is lost: its hosts are others' now", drone)
+            await self._server.forget(drone)
+        if decided.rest:
+            await self._server.let_rest()
+        await self._release(decided.released, beat)
+        if decided.over:
+            await self._server.command(OVER)
+
+    async def _release(self, drones: frozenset[int], beat: Beat) -> None:
+        """Ends drones that have nothing left, and forgets them when they are gone."""
+        there = sorted(drones.intersection(beat.alive) - self._released)
+        if there:
+            self._released.update(there)
+            await self._server.command(RELEASE, *there)
+        for drone in sorted(drones.difference(beat.alive)):
+            logger.info("drone %d has given away all it had, and is no part of the hive any more", drone)
+            self._released.discard(drone)
+            await self._server.forget(drone)
+
+    def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
+        """Those that can be read; of any other it is said once, and again when it is another trouble."""
+        reports, told = {}, {}
+        for drone, data in beat.reports.items():
+            words, at = self._unreadable.get(drone, ("", float("-inf")))
+            try:
+                reports[drone] = Report.unpack(data)
+                words = ""
+            except ForeignMessage as error:
+                if str(error) != words and now - at >= AGAIN:
+                    words, at = str(error), now
+                    logger.warning("drone %d: %s", drone, error)
+            told[drone] = words, at
+        self._unreadable = told
+        return reports

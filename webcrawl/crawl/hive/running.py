@@ -10,19 +10,24 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
+from inspect import isawaitable
 from typing import Any
 
+from webcrawl.base.errors import with_place
 from webcrawl.crawl.away_servers import Absence
+from webcrawl.crawl.control.command import CommandError, mistake
+from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.coordinator import Reign
 from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.hive_command import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import Reign
+from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
+from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -45,14 +50,16 @@ class Running:
         post: Post,
         server: Server,
         crawling: Crawling,
+        commanded: Commanded,
         reign: Reign,
         about: Mapping[str, Any],
         *,
         join: Callable[[], Coroutine[Any, Any, str]],
         lease: float,
     ) -> None:
-        """`join` enters the hive, and returns its epoch."""
+        """`commanded`: the same crawl, for commands. `join` enters the hive, and returns its epoch."""
         self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
+        self._commanded = commanded
         self._about, self._join, self._lease = about, join, lease
         self._looking = asyncio.Lock()
         self._contact = Contact(post, server)
@@ -65,6 +72,7 @@ class Running:
         self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
         self._late = True  # until the first answer is there
         self._saving: asyncio.Task[None] | None = None
+        self._carried_out: set[asyncio.Future[None]] = set()  # commands that take their time
         self._saved_at = 0.0
 
     @property
@@ -91,6 +99,13 @@ class Running:
                     await self._contact.acknowledge()
                     await self._beat(None if self._state() is State.RETIRED else State.STOPPING)
         await self._server.close()
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._crawling.has_work()
+
+    async def _checkpoint(self) -> None:
+        await self._crawling.checkpoint()
 
     def committed(self) -> None:
         """A checkpoint has all that came, and all that goes out."""
@@ -127,9 +142,9 @@ class Running:
                 continue
             except Away as error:
                 self._contact.lost(error)
-                self._crawling.let_rest(all_rest=False)
+                self._let_rest(all_rest=False)
             self._save_early()
-            await asyncio.sleep(QUICK if self._crawling.idle() else BEAT)
+            await asyncio.sleep(BEAT if self._crawling.has_work() else QUICK)
 
     async def _look(self) -> None:
         async with self._looking:  # one answer before the next report is made: see Report
@@ -158,8 +173,8 @@ class Running:
             state=state or self._state(),
             applied=self._kept_order,
             refusals=tuple(self._refusals),
-            idle=self._crawling.idle(),
-            rests=self._crawling.rests(),
+            idle=self._is_idle,
+            rests=self._crawling.rests,
             moving=post.drone.moving.partners,
             stays=post.drone.moving.stays,
             towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
@@ -167,15 +182,14 @@ class Running:
             saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
             activity=activity,
             unacknowledged=post.outbox.unacknowledged,
-            place=post.inbox.committed_place,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
-            trouble=self._crawling.trouble(),
-            figures=self._crawling.figures(),
+            trouble=self._crawling.crawl.outlook.stands_still,
+            figures=self._crawling.crawl.stats(),
         )
 
     def _activity(self) -> int:
-        return self._crawling.activity() + self.carrying.handled + self._post.outbox.stats()["letters"]
+        return self._crawling.crawl.outlook.activity() + self.carrying.handled + self._post.outbox.stats()["letters"]
 
     async def _heard(self, beat: Beat) -> None:
         for drone, place in beat.acks.items():
@@ -183,7 +197,7 @@ class Running:
         for command in beat.commands:
             self._obey(command)
         self._late = False
-        self._crawling.let_rest(all_rest=beat.all_rest)
+        self._let_rest(all_rest=beat.all_rest)
         if beat.map is not None:  # after the commands: they say which drones are lost
             self._learn(SlotMap.unpack(beat.map))
         if any(command.name == RELEASE and self._post.drone.me in command.args for command in beat.commands):
@@ -203,21 +217,67 @@ class Running:
         if command.name == RESIZE:
             obeyed.resize(*command.args)
         elif command.name == OVER:
-            if self._crawling.idle():
-                self._crawling.over()
+            if self._is_idle:
+                self._over()
         elif command.name == RELEASE:
             for drone in {*command.args} - {self._post.drone.me}:
                 self._post.drone.part_from(drone)  # another one may come with its number
         else:
-            why = self._crawling.obey(command.name, command.args, late=self._late)
+            why = self._carry_out(command)
             if why:
                 self._refusals.append((command.number, why))
+
+    def _carry_out(self, command: Command) -> str:
+        """Carries out a command to all drones; returns why it could not be done, or nothing.
+
+        One that was given before this drone was there is carried out if it lasts.
+        """
+        order = " ".join((command.name, *map(str, command.args)))
+        try:
+            if checked(command.name, *command.args).lasts(*command.args) or not self._late:
+                answer = obey(self._commanded, command.name, *command.args)
+                if isawaitable(answer):
+                    self._tell_later(order, answer)
+                else:
+                    logger.info("by command: %s: %s", order, answer)
+        except CommandError as error:
+            logger.warning("by command: %s: %s", order, error)
+            return str(error)
+        except Exception as error:  # noqa: BLE001 - a mistake in a command: all drones would end of it, at each start
+            logger.error("by command: %s: %s", order, with_place(error))  # noqa: TRY400
+            return mistake(error)
+        return ""
+
+    def _tell_later(self, order: str, answer: Awaitable[Any]) -> None:
+        """Says what came of a command that takes its time."""
+
+        async def heard() -> None:
+            try:
+                logger.info("by command: %s: %s", order, await answer)
+            except (CommandError, StoreError) as error:
+                logger.warning("by command: %s: %s", order, error)
+
+        task = asyncio.ensure_future(heard())
+        self._carried_out.add(task)
+        task.add_done_callback(self._carried_out.discard)
+
+    def _let_rest(self, *, all_rest: bool) -> None:
+        """`all_rest`: no drone has anything left but hosts set aside; then none of these is tried any more."""
+        crawl = self._crawling.crawl
+        before, crawl.all_rest = crawl.all_rest, all_rest
+        if before and not all_rest:
+            self._crawling.wake()
+
+    def _over(self) -> None:
+        """No drone has anything left to do."""
+        self._crawling.hive.others_done = True
+        self._crawling.wake()
 
     def _released(self) -> None:
         """Nothing is left here, and nobody has anything for this drone; unless it has come again since."""
         drone, wanted = self._post.drone, self._post.obeyed.wanted
         if drone.me not in drone.slots.drones and (wanted is None or drone.me not in wanted.members):
-            self._crawling.over()
+            self._over()
 
     def _learn(self, slots: SlotMap) -> None:
         if slots.generation > self._post.drone.slots.generation:
@@ -235,10 +295,10 @@ class Running:
         moves = not drone.moving.settled or drone.me not in drone.slots.drones
         parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
         ordered = self._post.obeyed.number > self._kept_order
-        waited_for = ordered or exact or leaves or parts or (changed and (moves or self._crawling.idle()))
+        waited_for = ordered or exact or leaves or parts or (changed and (moves or self._is_idle))
         enough = LITTLE if self._server.filling else ENOUGH
         if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
-            self._saving = asyncio.create_task(self._guarded(self._crawling.checkpoint))
+            self._saving = asyncio.create_task(self._guarded(self._checkpoint))
 
     # -- slots
 
@@ -246,8 +306,8 @@ class Running:
         drone, wanted = self._post.drone, self._post.obeyed.wanted
         comes = self._late or (wanted is not None and drone.me in wanted.members)
         if comes or drone.me in drone.slots.drones:
-            return self._crawling.state()
-        done = self._drained and self._crawling.idle() and not self._post.outbox.unacknowledged
+            return State.PAUSED if self._crawling.crawl.parts.in_force.paused else State.RUNNING
+        done = self._drained and self._is_idle and not self._post.outbox.unacknowledged
         return State.RETIRED if done else State.DRAINING
 
     async def _moving(self) -> None:
@@ -255,7 +315,7 @@ class Running:
         drone = self._post.drone
         while True:
             more = drone.reroute()
-            if not self._crawling.out():
+            if not self._crawling.crawl.parts.uplink.out:
                 if drone.me in drone.slots.drones:
                     self._drained, moves = False, drone.moving.step(drone.home.now())
                 else:

@@ -1,8 +1,9 @@
-"""A drone's membership: one epoch with the server, one place in the registry, whatever happens to the server.
+"""A drone's membership: its connections, one epoch with the server, one place in the registry, whatever happens.
 
-The first thing after a lost connection is to see whether the same server process answers (connection.py). If not, or if
-the streams are gone, a new epoch begins: every method raises NewEpoch until `follow` says that the caller has begun
-anew, too. A server that was emptied hears from the drone's checkpoint who the others are, so that a drone that lost its
+redis-py connects anew behind the caller's back, perhaps to a server that was restarted or restored meanwhile. So each
+new connection asks for the server's run_id before anything else is sent by it. If another process answers, or if the
+streams are gone, a new epoch begins: every method raises NewEpoch until `follow` says that the caller has begun anew,
+too. A server that was emptied hears from the drone's checkpoint who the others are, so that a drone that lost its
 folder is not taken for the one that it was, and which commands are in force, for drones that come later.
 """
 
@@ -10,22 +11,140 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import msgpack
+from redis import exceptions
+from redis.asyncio import Redis
 from redis.exceptions import WatchError
 
-from webcrawl.crawl.hive import scripts
-from webcrawl.crawl.hive.connection import MakeClient, OtherServer, Watch, check, legible, translated
-from webcrawl.crawl.hive.drone_registry import Member, Record, Registry, entered, place_of, state_of
-from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.hive_command import KEPT, Command, mark_of, number_of
-from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.errors import ILLEGIBLE, Away, Full, HiveError, NewEpoch
+from webcrawl.crawl.hive.keys import AGREE, COMMAND, Keys
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.registry import (
+    KEPT,
+    Command,
+    Member,
+    Record,
+    Registry,
+    entered,
+    mark_of,
+    number_of,
+    place_of,
+    state_of,
+)
 from webcrawl.store.crawldb import CrawlDB, Part
+
+OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
+# Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
+REFUSALS = (
+    (("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"), "does not let us in"),
+    (("NoPermissionError", "NOPERM", " permission"), "does not give our user a right"),
+    (("MovedError", "CROSSSLOT", "ClusterCrossSlot"), "is part of a cluster, and the hive needs one that stands alone"),
+    (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that is not to be trusted"),
+    (("WRONGTYPE",), "holds something else under a key of the hive"),
+)
+NOT_NOW = (
+    *("ReadOnlyError", "READONLY", "MISCONF", "LOADING", "MASTERDOWN", "MasterDown", "CLUSTERDOWN", "ClusterDown"),
+    *("TRYAGAIN", "TryAgain", "BUSY", "NOREPLICAS", "UNBLOCKED"),
+)
+CLOSED = "closed"  # in what uvloop raises if a connection ends between two steps; redis-py passes it on
+PIPELINED = "of pipeline caused error: "  # after which command it was, with the beginning of its letter
+TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
+Client = Redis
+MakeClient = Callable[[], Client]
+
+
+class OtherServer(Exception):  # noqa: N818 - never shown
+    """A new connection leads to another server process than the one before."""
+
+
+class Watch:
+    """Compares the run_id of each new connection of its clients with that of the epoch."""
+
+    def __init__(self) -> None:
+        self.run_id: str | None = None  # None: any
+
+    def watches(self, client: Client) -> Client:
+        """Returns the client, whose new connections are checked."""
+        client.connection_pool.connection_kwargs["redis_connect_func"] = self._connected
+        return client
+
+    async def _connected(self, connection: Any) -> None:
+        await connection.on_connect()
+        if self.run_id is None:
+            return
+        await connection.send_command("INFO", "server")
+        if f"run_id:{self.run_id}".encode() not in await connection.read_response():
+            await connection.disconnect()
+            raise OtherServer
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Tells what may pass (Away, Full) from what will not (HiveError)."""
+    try:
+        yield
+    except (exceptions.RedisError, OSError, TimeoutError) as error:
+        cause = error.__cause__ if isinstance(error, exceptions.ConnectionError) else None
+        told = cause if isinstance(cause, exceptions.RedisError) else error  # heard at a Unix socket while logging in
+        raise _meaning(told, _words(told)) from error
+    except RuntimeError as error:
+        if CLOSED not in str(error):
+            raise
+        raise Away("the connection was closed") from error
+
+
+@contextmanager
+def legible() -> Iterator[None]:
+    """What the server has of the hive may be anybody's: if it cannot be read, that is one line, and no bug of ours."""
+    try:
+        yield
+    except ILLEGIBLE as error:
+        raise HiveError(
+            f"what the server has of the hive cannot be read, somebody else writes to it: {error!r}"
+        ) from error
+
+
+def _words(error: Exception) -> str:
+    """Without the command, and without the tuple in which redis-py puts what a pipeline was told."""
+    words = str(error).rpartition(PIPELINED)[2]
+    found = TUPLE.fullmatch(words)
+    return found[2] if found else words
+
+
+def _meaning(error: Exception, words: str) -> Exception:
+    text = f"{type(error).__name__} {words}"
+    for signs, meaning in REFUSALS:
+        if any(sign in text for sign in signs):
+            return HiveError(f"REDIS_URL: the server {meaning}: {words}")
+    if "OutOfMemoryError" in text or "OOM" in text or "used memory > 'maxmemory'" in text:
+        return Full(words)
+    if isinstance(error, exceptions.ResponseError) and not any(sign in text for sign in NOT_NOW):
+        return HiveError(f"REDIS_URL: the server refuses a command: {words}")
+    return Away(f"{type(error).__name__}: {words}")
+
+
+async def check(client: Client) -> None:
+    """True if this server can carry a hive, or a HiveError in one line."""
+    server = await client.info("server")
+    found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
+    if found < OLDEST:
+        raise HiveError(f"REDIS_URL: the server is Redis {server['redis_version']}; Redis 6.2 or Valkey is needed")
+    if server.get("redis_mode", server.get("server_mode")) == "cluster":
+        raise HiveError("REDIS_URL: the server is part of a cluster; the hive needs one that stands alone")
+    memory = await client.info("memory")
+    policy = str(memory.get("maxmemory_policy", "noeviction"))
+    if memory.get("maxmemory", 0) and policy.startswith("allkeys"):
+        raise HiveError(
+            f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
+        )
+
 
 T = TypeVar("T")
 
@@ -108,7 +227,7 @@ class Session:
     async def command(self, name: str, *args: Any) -> int:
         """Gives a command to all drones, and returns its number. Arguments are what msgpack takes."""
         values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
-        return int(await self._do(lambda: self._client.eval(scripts.COMMAND, 1, self._keys.commands, *values)))
+        return int(await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values)))
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         """One round trip, by the epoch that the caller follows."""
@@ -143,7 +262,7 @@ class Session:
         self._watch.run_id = None
         keys, fresh = self._keys, os.urandom(8).hex()
         values = (fresh, keys.streams(""), keys.acks(""), keys.reports)
-        found = await self._client.eval(scripts.AGREE, 1, keys.epoch, *values)
+        found = await self._client.eval(AGREE, 1, keys.epoch, *values)
         self._agreed = found.decode()
         self._watch.run_id = self._agreed.partition(":")[0]
 
@@ -151,7 +270,8 @@ class Session:
         """Writes this drone into the registry, unless it changes meanwhile: then again. Waits for another's lease."""
         me, keys = self._me, self._keys
         until = self._clock() + lease + 1
-        while True:
+        written = False
+        while not written:
             async with self._client.pipeline() as opened:
                 pipe: Any = opened
                 await pipe.watch(keys.hive, keys.drones, keys.map)
@@ -164,32 +284,39 @@ class Session:
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
                 self._heard = record.key
-                orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
-                news = drones != registry.drones or me.gone - registry.gone or orders
-                if (record, slots) == (registry.record, registry.map) and not news:
-                    await pipe.unwatch()
-                    break
-                pipe.multi()
-                if record != registry.record:
-                    pipe.delete(keys.drones, keys.map)
-                    pipe.set(keys.hive, record.pack())
-                pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
-                pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
-                if out := registry.drones.keys() - drones.keys():
-                    pipe.hdel(keys.drones, *map(str, out))
-                if me.gone:
-                    pipe.sadd(keys.gone, *me.gone)
-                if orders:
-                    pipe.zadd(keys.commands, orders)
-                try:
-                    await pipe.execute()
-                except WatchError:
-                    continue
-            break
+                written = await self._write(pipe, registry, record, slots, drones)
         gone = registry.gone | me.gone
         members = {drone: state_of(identity) for drone, identity in drones.items()}
         self._member = replace(me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone)
         return Hive(record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh)
+
+    async def _write(
+        self, pipe: Any, registry: Registry, record: Record, slots: SlotMap, drones: Mapping[int, bytes]
+    ) -> bool:
+        """Has the registry say this, and what else this drone knows; False if it has changed since it was read."""
+        me, keys = self._me, self._keys
+        orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
+        news = drones != registry.drones or me.gone - registry.gone or orders
+        if (record, slots) == (registry.record, registry.map) and not news:
+            await pipe.unwatch()
+            return True
+        pipe.multi()
+        if record != registry.record:
+            pipe.delete(keys.drones, keys.map)
+            pipe.set(keys.hive, record.pack())
+        pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
+        pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
+        if out := registry.drones.keys() - drones.keys():
+            pipe.hdel(keys.drones, *map(str, out))
+        if me.gone:
+            pipe.sadd(keys.gone, *me.gone)
+        if orders:
+            pipe.zadd(keys.commands, orders)
+        try:
+            await pipe.execute()
+        except WatchError:
+            return False
+        return True
 
     async def _registry(self, pipe: Any) -> Registry:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")

@@ -11,10 +11,10 @@ import msgpack
 
 from webcrawl.base.model import Packed
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.incoming_slots import NAME, Coming, Deliver, Parking
 from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive.outgoing_slots import Item, Leaves, Leaving, Outgoing, all_taken, as_it_is
+from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.slot_pieces import NAME, Coming, Deliver, Item, Leaves, Leaving, Parking, all_taken, as_it_is
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import host_name
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
@@ -41,7 +41,7 @@ class Moving(Part):
         frontier: Frontier,
         seen: SeenStore,
         slot_of: Callable[[str], int],
-        outbox: Outgoing,
+        outbox: Outbox,
         accept: Callable[[Kind, Sequence[Any]], None],
         *,
         domains: bool = True,

@@ -7,7 +7,6 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -55,21 +54,6 @@ class Leftovers:
         return ""
 
 
-@dataclass(slots=True)
-class _Drone:
-    process: Process
-    well: bool = False  # it has ended as planned
-
-    @property
-    def runs(self) -> bool:
-        return self.process.child is not None
-
-    @property
-    def waits(self) -> bool:
-        """True if it is to be started, for the first time or again."""
-        return self.process.child is None and self.process.due is not None
-
-
 class Supervisor:
     """`step` is called a few times per second. `reason` gives the word with which a drone's crawl ended, if any.
 
@@ -84,7 +68,8 @@ class Supervisor:
         left: Callable[[int], str] = lambda _: "",
     ) -> None:
         self._start, self._reason, self._clock, self._left = start, reason, clock, left
-        self._drones: dict[int, _Drone] = {}
+        self._drones: dict[int, Process] = {}
+        self.ended: set[int] = set()  # drones that have ended because nothing was left for them to do
         self._wanted: set[int] = set()
         self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
         self._last_signal = float("-inf")
@@ -100,17 +85,12 @@ class Supervisor:
     @property
     def down(self) -> list[int]:
         """Drones that died, or could not be started, and are about to be started again."""
-        return [number for number, one in self._drones.items() if one.waits and one.process.begun is not None]
+        return [number for number, one in self._drones.items() if one.waits and one.begun is not None]
 
     def hanging(self, silent: Mapping[int, int]) -> list[int]:
         """Those that run, of drones that are not heard of; `silent` has the process of each that was."""
-        there = ((number, self._drones[number].process.child) for number in sorted(silent.keys() & self._drones.keys()))
+        there = ((number, self._drones[number].child) for number in sorted(silent.keys() & self._drones.keys()))
         return [number for number, child in there if child is not None and child.pid == silent[number]]
-
-    @property
-    def ended(self) -> set[int]:
-        """Drones that have ended because nothing was left for them to do."""
-        return {number for number, drone in self._drones.items() if drone.well}
 
     @property
     def working(self) -> bool:
@@ -130,17 +110,18 @@ class Supervisor:
         for number in self._drones.keys() - wanted:
             if not self._drones[number].runs:
                 del self._drones[number]
+                self.ended.discard(number)
         for number in sorted(wanted - self._drones.keys()):
-            self._drones[number] = _Drone(Process(partial(self._start, number), self._clock))
+            self._drones[number] = Process(partial(self._start, number), self._clock)
 
     def step(self) -> None:
         """Starts what is due, and looks at what runs."""
         now = self._clock()
         for number, drone in self._drones.items():
             if drone.runs:
-                self._look(number, drone.process, now)
-            elif drone.process.is_due and not self.stopping:
-                self._begin(number, drone.process)
+                self._look(number, drone, now)
+            elif drone.is_due and not self.stopping:
+                self._begin(number, drone)
         if self._stop_at is not None and now >= self._stop_at and self.running:
             self.stop()
         if self._kill_at is not None and now >= self._kill_at:
@@ -174,8 +155,8 @@ class Supervisor:
 
     def _send(self, number: int) -> None:
         for drone in self._drones.values():
-            if drone.process.child is not None:
-                drone.process.child.send(number)
+            if drone.child is not None:
+                drone.child.send(number)
 
     def _begin(self, number: int, process: Process) -> None:
         try:
@@ -218,7 +199,8 @@ class Supervisor:
     def _ended(self, number: int, now: float) -> None:
         """A limit that one drone reached, or a signal to one, ends them all: who runs on would wait for it in vain."""
         reason = self._reason(number)
-        self._drones[number].well = reason in AS_PLANNED
+        if reason in AS_PLANNED:
+            self.ended.add(number)
         if self.stopping or reason is None or reason in AS_PLANNED:
             return
         if self._stop_at is None and self.running:

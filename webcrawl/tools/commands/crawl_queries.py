@@ -24,12 +24,12 @@ def ask(settings: BaseSettings, jobdir: Path, patience: float, command: str, *wo
 
 def ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
     """The answer of the hive of a folder or a server. CommandError or NotRunning."""
-    from webcrawl.crawl.control.command import CommandError, NoAnswer  # noqa: PLC0415 - as above
-    from webcrawl.tools.supervisor.asked import REFUSALS, AskedHive  # noqa: PLC0415 - as above
-    from webcrawl.tools.supervisor.hive_orders import Unanswered  # noqa: PLC0415 - as above
+    from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
+    from webcrawl.crawl.control.command import CommandError  # noqa: PLC0415 - as above
+    from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.orders import HiveClient  # noqa: PLC0415 - as above
 
     try:
-        return AskedHive(settings, place, patience, stdin).ask(command, *words)
-    except REFUSALS as error:
-        refusal = NoAnswer if isinstance(error, Unanswered) else CommandError
-        raise refusal(text_without_credentials(str(error))) from error
+        return HiveClient(settings, place, patience, stdin).ask(command, *words)
+    except (HiveError, CannotStart) as error:
+        raise CommandError(text_without_credentials(str(error))) from error

@@ -132,22 +132,23 @@ def _why(jobdir: Path, words: Sequence[str]) -> Answer:
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
     """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
-    from webcrawl.crawl.control.seed_sources import forget, named, spooled  # noqa: PLC0415
+    from webcrawl.crawl.control.seed_sources import forget, sources_of, spooled  # noqa: PLC0415
 
-    given = [word for place, word in enumerate(words) if place or word != "add"]
-    if given.count("-") > 1 or not given:
-        raise CommandError("usage: seeds add SRC…; - is standard input, once")
-    spool = ""
-    if "-" in given:
+    spools: list[str] = []
+
+    def spool() -> str:
         client.ask("status")
-        spool = spooled(jobdir, sys.stdin.buffer)
+        spools.append(spooled(jobdir, sys.stdin.buffer))
+        return spools[0]
+
+    sources = sources_of(words, spool)
     try:
-        return client.ask("seeds", "add", *(spool if source == "-" else named(source) for source in given))
+        return client.ask("seeds", "add", *sources)
     except NoAnswer:
         raise
     except CommandError:
-        if spool:
-            forget(jobdir, spool)
+        for name in spools:
+            forget(jobdir, name)
         raise
 
 

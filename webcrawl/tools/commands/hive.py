@@ -28,7 +28,7 @@ from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.tools.commands.console import CannotPrint, complain, say, say_all
 
 if TYPE_CHECKING:
-    from webcrawl.tools.supervisor.adopt import Found
+    from webcrawl.tools.supervisor.changes import Found
 
 COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
        {program()} hive status|resize|adopt JOBDIR|URL [options]"""
@@ -127,7 +127,7 @@ def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 
 def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_orders import resize  # noqa: PLC0415
+    from webcrawl.tools.supervisor.changes import resize  # noqa: PLC0415
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drones is None:
@@ -136,8 +136,7 @@ def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 
 def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.adopt import adopt, adopt_lost, drone_command  # noqa: PLC0415
-    from webcrawl.tools.supervisor.hive_orders import give_up  # noqa: PLC0415
+    from webcrawl.tools.supervisor.changes import adopt, adopt_lost, drone_command, give_up  # noqa: PLC0415
     from webcrawl.tools.supervisor.servers import Target  # noqa: PLC0415
 
     if opts.drone is None:
@@ -158,7 +157,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 def _found(jobdir: Path) -> Found:
     from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
-    from webcrawl.tools.supervisor.adopt import Found  # noqa: PLC0415
+    from webcrawl.tools.supervisor.changes import Found  # noqa: PLC0415
 
     if not is_crawl(jobdir):  # an empty state would give nothing away
         raise CannotStart(f"--jobdir {jobdir}: no crawl has begun there")

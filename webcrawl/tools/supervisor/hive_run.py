@@ -1,4 +1,4 @@
-"""Founds a hive on this machine, or goes on with one, and watches it to its end."""
+"""Founds a hive on this machine, or goes on with one, and runs it to its end."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
@@ -26,170 +25,17 @@ from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_server import stream_memory
-from webcrawl.crawl.hive.embedded import EmbeddedServer
-from webcrawl.crawl.hive.errors import AnotherHive, Away, CannotRead, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved, total
-from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.errors import AnotherHive
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
-from webcrawl.tools.supervisor.display import Display
 from webcrawl.tools.supervisor.plan import Plan, usable_cores
-from webcrawl.tools.supervisor.servers import MakeOperator
+from webcrawl.tools.supervisor.watching import Display, Watching, lost_in, repeat_change
 
 logger = logging.getLogger(__name__)
-
-
-class Change:
-    """A change of the number of drones, which hive.json follows from the order to its end, whatever dies meanwhile.
-
-    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive: that process alone
-    knows when a drone has ended because it has given away all it had. What no look at the server can tell after it was
-    emptied.
-    """
-
-    def __init__(self, folder: HiveFolder, ended: Callable[[], Collection[int]]) -> None:
-        """`ended`: the drones that have ended, in this run, because nothing was left for them to do."""
-        self._folder, self._ended = folder, ended
-        self._left: set[int] = set()  # have given away all
-
-    def to_run(self, founding: Founding) -> list[int]:
-        """The drones that are to run now. One that has left, and is wanted again, begins anew."""
-        wanted = {*founding.wanted}
-        self._left = (self._left | {*self._ended()}) - wanted if wanted else set()
-        return [drone for drone in founding.drones if drone not in self._left]
-
-    def followed(self, founding: Founding, look: Look) -> Founding:
-        """The founding that hive.json is to have now.
-
-        The new drones come in when the server knows of the change, for it lets in only those that it expects. Those
-        that are to leave stay until they have ended; but not one that never came, and now shall not.
-        """
-        wanted, ended = {*founding.wanted}, {*self._ended()}
-        if not wanted or look.wanted != wanted:
-            return founding
-        leaving = {drone for drone in founding.drones if drone in look.drones or self._folder.figures(drone)} - wanted
-        there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}  # the crawl may be over meanwhile
-        if leaving <= self._left | ended and not unsettled(replace(look, leases=there), wanted, lost_in(founding)):
-            return replace(founding, drones=tuple(sorted(wanted)), wanted=())
-        return replace(founding, drones=tuple(sorted(wanted | leaving)))
-
-
-def lost_in(founding: Founding) -> set[int]:
-    """Drones whose state is gone, and whose number nobody has since."""
-    return {*founding.lost} - {*founding.drones} - {*founding.wanted}
-
-
-async def repeat_change(operator: Operator, look: Look, founding: Founding) -> None:
-    """Tells a server who shall share the web if it does not know, or has lost it."""
-    if founding.wanted and look.wanted != {*founding.wanted}:
-        await operator.resize(founding.wanted, lost_in(founding))
-
-
-INTERVAL = 1.0  # seconds
-LAST = 2.0  # seconds for the look after the end
-
-
-class Watching:
-    """`figures` are those of the drones' last signs of life; while the server is away, of their last checkpoints."""
-
-    def __init__(
-        self,
-        folder: HiveFolder,
-        make_operator: MakeOperator,
-        server: EmbeddedServer | None,
-        ended: Callable[[], Collection[int]],
-    ) -> None:
-        """`ended`: the drones that have ended because nothing was left for them to do."""
-        self._folder, self._make_operator, self._server = folder, make_operator, server
-        self._change = Change(folder, ended)
-        self.drones = list(folder.known().drones)
-        self.figures: Mapping[str, Any] = saved(folder)
-        self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
-        self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
-        self.trouble: Exception | None = None  # why it does not watch any more
-
-    async def run(self) -> None:
-        """Until it is cancelled, or in trouble."""
-        operator, task = self._make_operator(), cast("asyncio.Task[None]", asyncio.current_task())
-        try:
-            while not task.cancelling():  # what cuts a connection may end with its failure instead
-                await asyncio.sleep(INTERVAL)
-                await self._turn(operator)
-        except Exception as error:
-            self.trouble = error
-            logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
-        finally:
-            await operator.close()
-
-    async def _turn(self, operator: Operator) -> None:
-        try:
-            founding = self._folder.known()  # before a server is started again in a folder that is gone
-            self._check_server()
-            self.drones = self._change.to_run(founding)
-            await self._look(operator)
-        except (CannotRead, OSError) as error:  # the drones go on
-            self._say("read", str(error))
-        else:
-            self._said.pop("read", None)
-
-    def _say(self, what: str, why: str) -> None:
-        """Warns, but once of what stays as it is."""
-        if self._said.get(what) != why:
-            self._said[what] = why
-            logger.warning("%s", why)
-
-    async def last(self) -> None:
-        """All drones have ended: sees whether a change of their number had, too."""
-        operator = self._make_operator()
-        try:
-            with suppress(Away, HiveError, TimeoutError):
-                async with asyncio.timeout(LAST):
-                    self._follow(await operator.look())
-        finally:
-            await operator.close()
-
-    def _check_server(self) -> None:
-        try:
-            if self._server is not None and self._server.check():
-                logger.warning("the hive's server died, and was started again")
-        except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
-            self._say("server", f"the hive's server died, and cannot be started: {error.strerror or error}")
-        else:
-            self._said.pop("server", None)
-
-    async def _look(self, operator: Operator) -> None:
-        try:
-            look = await operator.look()
-            # read after the look: an order that the server has by now is in the file already
-            await repeat_change(operator, look, self._folder.known())
-            self._follow(look)
-            reports, self.silent = look.reports, look.silent
-            self.figures = total(
-                reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
-                for drone in self._folder.all_drones()
-            )
-            if self._said.pop("look", None):
-                logger.info("the drones' signs of life can be read again")
-        except CannotRead:  # no file of the checkpoints either
-            raise
-        except (Away, HiveError) as error:
-            if isinstance(error, HiveError):  # a right is missing, perhaps: the drones go on
-                self._say("look", f"the drones' signs of life cannot be read: {error}")
-            self.figures, self.silent = saved(self._folder), {}
-
-    def _follow(self, look: Look) -> None:
-        try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
-            before, now = self._folder.change(lambda known: self._change.followed(known, look))
-        except HiveError as error:  # the disk is full, perhaps: it is tried again
-            self._say("write", str(error))
-            return
-        self._said.pop("write", None)
-        if before.wanted and not now.wanted:
-            logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
-
 
 TICK = 0.1  # seconds
 LEFT = 60.0  # seconds in which drones of a supervisor that was killed have ended

@@ -1,4 +1,4 @@
-"""`scrapy hive status`: the drones of a hive as a table, running or not."""
+"""How a hive is: `scrapy hive status`, the drones as a table, running or not; and the `status` of `scrapy ctl`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.base.readable import count
+from webcrawl.crawl.bound import PREFIX as BOUND
 from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
-from webcrawl.store.jobdir.stats_file import revisits
+from webcrawl.store.jobdir.stats_file import merged, revisits
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"
@@ -31,6 +33,7 @@ COLUMNS = {  # name of a figure: heading
     "place": "place",
 }
 TEXTS = ("state", "seen", "place")
+SUMMED = ("pages", "queued", "hosts", "failures")
 
 
 def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -199,3 +202,36 @@ def _drones(common: Mapping[str, Any]) -> str:
         return f"{state}{change or f', {drones}'}"
     others = f", {meant} meant" if running != meant else ""
     return f"{count(running, 'drone')} running{others}{': the change goes on' if common['changing'] else ''}"
+
+
+def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
+    """The answer to `status`: the drones' figures as of their last heartbeats, and their sums.
+
+    The sums have those of drones that have `left`, too.
+    """
+    rows = [_progress_of(look, drone) for drone in look.drones]
+    there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
+    reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
+    total = merged([*reports, *left])
+    alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
+    return {
+        "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
+        "seconds": max((row["seconds"] for row in rows), default=0.0),
+        **{name: total.get(name, 0) for name in SUMMED},
+        **{name: total[name] for name in sorted(total) if name.startswith((BOUND, REVISITS))},
+        "drones": rows,
+    }
+
+
+def _progress_of(look: Look, drone: int) -> dict[str, Any]:
+    report, there = look.reports.get(drone), drone in look.leases
+    figures = report.figures if report is not None else {}
+    host, _ = look.places.get(drone, ("", 0))
+    return {
+        "drone": drone,
+        "state": str(report.state) if report is not None and there else "running" if there else "away",
+        "seconds": round(report.seconds, 1) if report is not None else 0.0,
+        **{name: figures.get(name, 0) for name in SUMMED},
+        "trouble": report.trouble if report is not None else "",
+        "place": f"{host}:{report.jobdir}" if report is not None else host,
+    }

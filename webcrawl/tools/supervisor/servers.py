@@ -15,10 +15,10 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.redis_client import client_maker, has_redis
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import url_without_credentials
-from webcrawl.crawl.hive.embedded import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import Look, Operator
+from webcrawl.crawl.hive.process import UNIX, EmbeddedServer
 
 URL = "url"  # the file that tells other commands on this machine where the server is
 PATIENCE = 5.0  # seconds until a server must answer
@@ -116,9 +116,21 @@ class Target:
             return at(url, self.name)
         return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
+    def look(self) -> Look:
+        """A look at what the server knows now. CannotStart if there is none to ask."""
+        return asyncio.run(_looked(self.running()))
+
     def running(self) -> MakeOperator:
         """The server that runs; CannotStart if there is none to ask."""
         found = self.server()
         if found is None:
             raise CannotStart(f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name")
         return found
+
+
+async def _looked(make_operator: MakeOperator) -> Look:
+    operator = make_operator()
+    try:
+        return await operator.look()
+    finally:
+        await operator.close()

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.loading import load
-from webcrawl.crawl.hive.check_letters import check_letters
+from webcrawl.crawl.hive.letter_check import check_letters
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
 from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.frontier.seen.check_seen import check_portions, check_seen

@@ -12,12 +12,12 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from tests.support.certificates import written
 from tests.support.ports import free_port
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
-from webcrawl.crawl.hive.connection import translated
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.keys import BEGINNING, Keys
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.pushed_seeds import Taking
+from webcrawl.crawl.hive.session import translated
 
 SECRET = "very-secret"  # noqa: S105
 

@@ -1,4 +1,4 @@
-"""hive.json follows a change of the number of drones to its end, and loses no drone that has something left."""
+"""What is watched of a hive and shown; and how hive.json follows a change, and loses no drone that has work left."""
 
 import asyncio
 from array import array
@@ -7,13 +7,18 @@ from dataclasses import replace
 import pytest
 
 from webcrawl.crawl.hive.drone_report import Report, State
+from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.tools.supervisor.hive_run import Change, repeat_change
+from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.tools.supervisor import watching
+from webcrawl.tools.supervisor.watching import Change, Watching, repeat_change
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
 GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))
+AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
+MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
 
 
 class Folder:
@@ -113,3 +118,96 @@ def test_a_server_that_has_lost_the_order(wanted, orders):
     asyncio.run(repeat_change(told, look((0, 1, 2), (0, 1, 2), wanted), replace(SHRINKS, lost=(1, 4))))
 
     assert told.orders == orders
+
+
+class Cut:
+    """An operator's connection, which fails when it is cancelled."""
+
+    def __init__(self):
+        self.asked = asyncio.Event()
+
+    async def look(self):
+        self.asked.set()
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            raise Away from None
+
+    async def close(self):
+        pass
+
+
+def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
+    """Where the hive's end meets a question to the server, which fails for that, nothing is asked again."""
+    monkeypatch.setattr(watching, "INTERVAL", 0)
+
+    async def run():
+        cut = Cut()
+        task = asyncio.create_task(Watching(folder, lambda: cut, None, set).run())
+        await cut.asked.wait()
+        cut.asked.clear()
+        task.cancel()
+        done, _ = await asyncio.wait({task}, timeout=120)
+        return len(done), cut.asked.is_set()
+
+    assert asyncio.run(run()) == (1, False)
+
+
+class Overtaken:
+    """A server that gets an order while somebody looks at it, which stands in hive.json first, as of `resize`."""
+
+    def __init__(self, folder):
+        self.told, self._folder = [], folder
+
+    async def look(self):
+        self._folder.write(replace(self._folder.known(), wanted=(0,)))
+        return Look(wanted=frozenset({0}))
+
+    async def resize(self, members, lost):
+        self.told.append((members, lost))
+
+
+def test_an_order_is_not_overtaken_by_the_one_before(folder):
+    """An order that came while the server was looked at is in force: the one before is not given again."""
+    folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+    operator = Overtaken(folder)
+
+    asyncio.run(Watching(folder, lambda: operator, None, set)._look(operator))
+
+    assert operator.told == []
+    assert folder.known().wanted == (0,)
+
+
+def saying(*figures):
+    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
+    reports = {drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)}
+    return Look(map=None, places={}, reports=reports, leases={})
+
+
+def test_progress():
+    """Sums of all drones, and their mean freshness by the number of pages."""
+    figures = {"pages": 3, **merged([AGAIN, MORE])}
+
+    assert ", 25 revisits (80% fresh), 2 drones" in watching.line(figures, 1.0, 2, [])
+    assert "  fresh 80%  " in watching.short_line(figures, 1.0, 2, [])
+    assert "revisits" not in watching.line({"pages": 3}, 1.0, 2, [])
+    assert "hosts" in watching.short_line({"pages": 3}, 1.0, 2, [])
+
+
+def test_a_drone_that_hangs():
+    """Its process runs, but it does no work: the line of the log says which one it is, the short one counts without."""
+    assert watching.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
+    assert watching.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
+    assert watching.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")
+
+
+def test_who_is_not_heard_of():
+    """A drone whose lease has lapsed, and not one that said that it stops, or has given away all."""
+    states = dict(enumerate(State))
+    seen = saying(*[{}] * (len(states) + 1))
+    for drone, state in states.items():
+        seen.reports[drone] = replace(seen.reports[drone], state=state, pid=100 + drone)
+    silent = replace(seen, leases={len(states): 9.0}).silent
+
+    assert [states[drone] for drone in silent] == [State.RUNNING, State.PAUSED, State.DRAINING]
+    assert silent[0] == 100

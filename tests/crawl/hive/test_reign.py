@@ -1,13 +1,15 @@
-"""What the queen does of what she has decided."""
+"""What the queen does of what she has decided, and what she tells of all drones."""
 
 import asyncio
+import json
+import logging
 from dataclasses import replace
 from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
-from webcrawl.crawl.hive.coordinator import Reign
-from webcrawl.crawl.hive.drone_report import LARGEST, State
-from webcrawl.crawl.hive.queen import Wanted
+from webcrawl.crawl.hive.drone_report import LARGEST, Report, State
+from webcrawl.crawl.hive.partition import Wanted
+from webcrawl.crawl.hive.queen import NAME, SAY, WRITE, Reign, Telling
 
 
 class Server:
@@ -81,7 +83,7 @@ def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):
     """A report that is unreadable for another reason is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
 
     lines = said(caplog, b"rubbish", b"\xc1", b"\xc1")
 
@@ -91,7 +93,7 @@ def test_another_trouble_is_told_again(caplog, monkeypatch):
 
 def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
     """A report that becomes unreadable once more is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.coordinator.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
     good = reports(1)[1].pack()
 
     assert len(said(caplog, b"rubbish", good, b"rubbish")) == 2
@@ -102,3 +104,58 @@ def test_troubles_that_change_all_the_time(caplog):
     good = reports(1)[1].pack()
 
     assert len(said(caplog, *[bytes(LARGEST + 1 + number) for number in range(3)], good, b"rubbish", good)) == 1
+
+
+def figures(pages):
+    return [
+        Report(drone=drone, identity="x", run=1, beat=1, generation=1, figures={"pages": pages, "queued": drone})
+        for drone in range(2)
+    ]
+
+
+def test_the_file(tmp_path):
+    """The figures of all drones are summed in a file, which is written anew after a while, and at the end."""
+    telling = Telling(tmp_path)
+
+    def told(now, pages, **more):
+        telling.tell(now, figures(pages), **more)
+        return json.loads((tmp_path / NAME).read_text())["pages"]
+
+    assert told(0, 5) == 10
+    assert told(WRITE - 1, 6) == 10
+    assert told(WRITE, 7) == 14
+    assert told(WRITE + 1, 8, last=True) == 16
+
+
+def test_the_line(tmp_path, caplog):
+    """A line is logged now and then, and at the end."""
+    caplog.set_level(logging.INFO)
+    telling = Telling(tmp_path)
+    for now in (0, WRITE, SAY, SAY + 1):
+        telling.tell(now, figures(1), last=now == SAY + 1)
+
+    assert [record.message for record in caplog.records] == ["the hive: 2 pages, 1 queued, 0 failures, drones: 2"] * 3
+
+
+def test_a_drone_in_trouble(tmp_path, caplog):
+    """The line says first why a drone fetches nothing, and how many such drones there are."""
+    caplog.set_level(logging.INFO)
+    ill = replace(figures(1)[0], trouble="no name server")
+    Telling(tmp_path).tell(0, [ill, *figures(1)[1:]])
+
+    assert caplog.messages == ["the hive: no name server (1 of 2 drones), 2 pages, 1 queued, 0 failures, drones: 2"]
+
+
+def test_drones_that_are_away(tmp_path, caplog):
+    """They are among the drones, whether they have ever reported or not, and are said to be away."""
+    caplog.set_level(logging.INFO)
+    Telling(tmp_path).tell(0, figures(1), {1: 0.0, 2: 0.0})
+
+    assert caplog.messages == ["the hive: 2 pages, 1 queued, 0 failures, drones: 3, 2 away"]
+
+
+def test_a_folder_that_is_gone(tmp_path, caplog):
+    """A file that cannot be written ends nothing."""
+    Telling(tmp_path / "gone").tell(0, figures(1))
+
+    assert "not written" in caplog.text

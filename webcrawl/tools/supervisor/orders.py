@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,28 +13,32 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
-from webcrawl.crawl.bound import PREFIX
-from webcrawl.crawl.control.client import Client
+from webcrawl.base.readable import count, text_without_credentials
+from webcrawl.crawl.control.client import UNKEPT, Client
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
-from webcrawl.crawl.control.commands import COMMANDS
-from webcrawl.crawl.control.seed_sources import named, spooled
-from webcrawl.crawl.control.wire import UNKEPT
-from webcrawl.crawl.hive.drone_report import State
-from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
+from webcrawl.crawl.control.commands import COMMANDS, checked
+from webcrawl.crawl.control.exclusions import dated
+from webcrawl.crawl.control.seed_sources import sources_of, spooled
+from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
-from webcrawl.store.jobdir.stats_file import merged
-from webcrawl.tools.supervisor.hive_orders import given, is_order, looked
-from webcrawl.tools.supervisor.servers import Target
+from webcrawl.tools.supervisor.hive_status import progress
+from webcrawl.tools.supervisor.servers import MakeOperator, Target
 from webcrawl.urls.host_names import RegisteredDomains
 
+FOR_ALL = ("stop", "pause", "resume", "checkpoint", "exclude", "include", "seeds", "set")
 OF_ONE_HOST = ("host", "queue", "robots", "about")  # by name or URL, which one drone knows
-SUMMED = ("pages", "queued", "hosts", "failures")
+PATIENCE = 60.0  # seconds in which a command is in force on every drone that is there
+LOOKS = 0.5  # seconds between two
 
 
-class AskedHive:
+def is_order(name: str, *words: str) -> bool:
+    """True if such a command goes to all drones: also what lasts of a host, which may change hands."""
+    return name in FOR_ALL or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
+
+
+class HiveClient:
     """One question, or order, to all drones that there are."""
 
     def __init__(self, settings: BaseSettings, place: str, patience: float, stdin: IO[bytes]) -> None:
@@ -46,12 +51,11 @@ class AskedHive:
         if name not in COMMANDS:
             raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
         if name == "status":
-            return status(look, self._left(look))
+            return progress(look, self._left(look))
+        if name == "seeds":  # each drone reads all of them, and keeps its own
+            words = ("add", *sources_of(words, lambda: self._spool(look)))
         if is_order(name, *words):
-            answer = given(self._target, name, self._sources(look, words) if name == "seeds" else words)
-            if COMMANDS[name].lasts(*words):
-                self._check_away(look)
-            return answer
+            return self._order(look, name, words)
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
         if name in ("get", "excluded"):
@@ -62,7 +66,7 @@ class AskedHive:
 
     def _look(self) -> Look:
         try:
-            look = asyncio.run(looked(self._target.running()))
+            look = self._target.look()
         except CannotStart as error:
             raise NotRunning(str(error)) from error
         except AnotherHive as error:
@@ -77,6 +81,17 @@ class AskedHive:
         """The figures of drones that have left: what they fetched stays the hive's."""
         folder = self._target.folder
         return [folder.figures(drone) for drone in folder.all_drones() if drone not in look.drones] if folder else []
+
+    def _order(self, look: Look, name: str, words: Sequence[str]) -> str:
+        """Gives a command to all drones. NoAnswer: the crawl may carry it out, or forget it."""
+        checked(name, *words)
+        if name == "exclude":
+            words = dated(words, time.time())
+        order = given(self._target.running(), self._target.folder, look.leases.keys(), name, words)
+        answer = asyncio.run(order)
+        if COMMANDS[name].lasts(*words):
+            self._check_away(look)
+        return answer
 
     def _check_away(self, look: Look) -> None:
         """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone knows.
@@ -113,18 +128,6 @@ class AskedHive:
             raise CommandError(f"that is drone {drone}'s, which runs elsewhere: {program()} ctl on {where}")
         return Client(folder.drone(drone), self._patience)
 
-    # -- seeds
-
-    def _sources(self, look: Look, words: Sequence[str]) -> Sequence[str]:
-        """Each drone reads all seeds, and keeps its own."""
-        given_ = [word for place, word in enumerate(words) if place or word != "add"]
-        if given_.count("-") > 1:
-            raise CommandError("usage: seeds add SRC…; - is standard input, once")
-        if not given_:
-            return words
-        lists = [word if word == "-" else named(word) for word in given_]  # all, before anything is written
-        return ["add", *(self._spool(look) if word == "-" else word for word in lists)]
-
     def _spool(self, look: Look) -> str:
         """Standard input, in the hive's folder, where a drone that joins later finds it too."""
         folder = self._target.folder
@@ -140,37 +143,58 @@ def _is_here(look: Look, drone: int, folder: HiveFolder) -> bool:
     return host == socket.gethostname() and same and folder.drone(drone).is_dir()
 
 
-def status(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
-    """The drones' figures, and their sums, as of their last heartbeats; of drones that are away as of their last.
+async def given(
+    make_operator: MakeOperator, folder: HiveFolder | None, there: Collection[int], name: str, words: Sequence[str]
+) -> str:
+    """Gives a command to the drones that are there, and waits until their checkpoints have it; says so.
 
-    The sums have those of drones that have `left`, too.
+    CommandError: they do not carry it out. NoAnswer: they may do it yet.
     """
-    rows = [_row(look, drone) for drone in look.drones]
-    there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
-    reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
-    total = merged([*reports, *left])
-    alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
-    return {
-        "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
-        "seconds": max((row["seconds"] for row in rows), default=0.0),
-        **{name: total.get(name, 0) for name in SUMMED},
-        **{name: total[name] for name in sorted(total) if name.startswith((PREFIX, REVISITS))},
-        "drones": rows,
-    }
+    operator = make_operator()
+    try:
+        number = await operator.command(name, *words)
+        end = time.monotonic() + PATIENCE
+        while waiting := _behind(look := await operator.look(), number):
+            if time.monotonic() > end:
+                drones = ", ".join(map(str, waiting))
+                raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
+            await asyncio.sleep(LOOKS)
+    except Away as error:
+        if name != "stop" or not await _ends(folder):  # the server of a hive ends with it
+            kind = CommandError if isinstance(error, Full) else NoAnswer
+            raise kind(f"the hive's server is {error.state}: {text_without_credentials(str(error))}") from error
+        return f"{name}: done by {count(len(there), 'drone')}"
+    finally:
+        await operator.close()
+    refusals = [(drone, why) for drone, report in look.reports.items() if (why := report.refusal(number))]
+    if refusals:
+        raise CommandError("; ".join(f"refused by drone {drone}: {why}" for drone, why in refusals))
+    if name == "stop":
+        return f"{name}: done by {count(len(there), 'drone')}"
+    if gone := [str(one) for one in sorted(there) if one not in look.leases and _is_missed(look, one, number)]:
+        raise NoAnswer(f"{name}: drones {', '.join(gone)} went away before they answered; they will know it")
+    done = [one for one in there if not _is_behind(look, one, number)]
+    return f"{name}: done by {count(len(done), 'drone')}"
 
 
-def _row(look: Look, drone: int) -> dict[str, Any]:
-    report, there = look.reports.get(drone), drone in look.leases
-    figures = report.figures if report is not None else {}
-    host, _ = look.places.get(drone, ("", 0))
-    return {
-        "drone": drone,
-        "state": str(report.state) if report is not None and there else "running" if there else "away",
-        "seconds": round(report.seconds, 1) if report is not None else 0.0,
-        **{name: figures.get(name, 0) for name in SUMMED},
-        "trouble": report.trouble if report is not None else "",
-        "place": f"{host}:{report.jobdir}" if report is not None else host,
-    }
+async def _ends(folder: HiveFolder | None) -> bool:
+    """Waits for the end of the process that runs the hive of this folder. False if it goes on, or is not known."""
+    end = time.monotonic() + PATIENCE
+    while folder is not None and folder.supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
+        await asyncio.sleep(LOOKS)
+    return folder is not None and not folder.supervised
 
 
-REFUSALS = (HiveError, CannotStart)
+def _behind(look: Look, number: int) -> list[int]:
+    """The drones that are there and have not carried it out; who stops is no longer there."""
+    return [drone for drone in look.leases if _is_behind(look, drone, number)]
+
+
+def _is_behind(look: Look, drone: int, number: int) -> bool:
+    return drone not in look.reports or look.reports[drone].applied < number
+
+
+def _is_missed(look: Look, drone: int, number: int) -> bool:
+    """True if it has not carried it out, and belongs to the hive: one that has given away all has nothing to do."""
+    left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
+    return not left and _is_behind(look, drone, number)

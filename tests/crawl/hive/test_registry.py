@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as Cut
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.hive_command import Command
+from webcrawl.crawl.hive.registry import Command
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 

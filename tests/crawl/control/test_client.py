@@ -11,10 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.crawl.control.test_server import connected, serving
-from webcrawl.crawl.control.client import Client
+from webcrawl.crawl.control.client import LONGEST, Client, answer, read_answer, read_request, refusal, request
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.commands import obey
-from webcrawl.crawl.control.wire import LONGEST, answer, read_answer, read_request, refusal, request
+from webcrawl.crawl.control.commands import checked
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -22,13 +21,6 @@ JSON = st.recursive(
     max_leaves=10,
 )
 LINES = st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode())
-
-
-class Nobody:
-    """A crawl of which nothing may be asked here."""
-
-    def __getattr__(self, name):
-        return lambda *_: f"{name}"
 
 
 @given(LINES)
@@ -41,7 +33,7 @@ def test_a_request(line):
     """It is a command and words, or refused; what is refused is one short line."""
     try:
         command, words = read_request(line)
-        obey(Nobody(), command, *words)
+        checked(command, *words)
     except CommandError as error:
         said = refusal(str(error))
         assert said.count(b"\n") == 1
@@ -78,7 +70,7 @@ def test_bytes_on_the_socket():
 
     async def answering(name, words):
         await asyncio.sleep(0)
-        return obey(Nobody(), name, *words)
+        return checked(name, *words).usage
 
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), answering):
 

@@ -1,0 +1,314 @@
+"""`scrapy hive resize` and `scrapy hive adopt` of a hive that runs, with a real server and stand-ins for the drones."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.crawling import wait_until
+from tests.support.hive_members import Members
+from tests.support.served_hives import Scripted, finished, hive, refused, resizing, seen, serve, served
+from webcrawl.base.errors import CannotStart
+from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.tools.supervisor import changes
+from webcrawl.tools.supervisor.changes import Waiting
+
+
+def changing(*looks, folder=None):
+    """A hive whose server goes away before it hears of a change."""
+    return SimpleNamespace(running=lambda: partial(Unreached, *looks), look=lambda: looks[0], folder=folder)
+
+
+class Unreached(Scripted):
+    """A server that goes away before it hears of the order."""
+
+    async def resize(self, *_):
+        raise Away("closed")
+
+
+class TestTwoAtOnce:
+    """Of two orders neither is forgotten."""
+
+    @pytest.mark.parametrize(
+        ("pending", "asked", "wanted"),
+        [
+            ((), (), (0,)),
+            ((0, 1, 2, 3), (), (0, 2, 3)),
+            ((0, 1, 2, 3), (0, 1, 2, 3), (0, 2, 3)),
+            ((), (0, 1, 2), (0, 2)),
+        ],
+    )
+    def test_a_drone_is_given_up_while_their_number_changes(self, folder, pending, asked, wanted):
+        """The others are those of the change: by hive.json, where it stands first, or by the server alone."""
+        folder.write(replace(folder.known(), wanted=pending))
+        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={}, wanted=frozenset(asked))
+        with closing(folder.lock()), pytest.raises(CannotStart, match="the change goes on when it is back"):
+            changes.give_up(changing(look, folder=folder), 1, str)
+
+        assert folder.known().wanted == wanted
+
+    def test_nobody_is_left(self, folder):
+        """The last drone that another order has left is not given up."""
+        folder.write(replace(folder.known(), wanted=(1,)))
+        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={})
+        with closing(folder.lock()), pytest.raises(CannotStart, match="--drone 1: no drone would be left"):
+            changes.give_up(changing(look, folder=folder), 1, str)
+
+        assert folder.known().wanted == (1,)
+
+    def test_the_first_one_reaches_the_server_last(self, folder):
+        """Whoever runs the hive tells the server what hive.json says: until then the second command waits."""
+        folder.write(replace(folder.known(), wanted=(0, 1)))
+        look = replace(seen([0, 1]), wanted=frozenset({0, 1, 2}))
+        with closing(folder.lock()):
+            waits = asyncio.run(Waiting(Scripted(look), folder, (0, 1), ()).look())
+
+        assert waits == "the new map"
+
+
+@pytest.mark.campaign
+class TestResize:
+    def test_while_it_runs(self, folder, url):
+        """The drones are told, the wait is shown, and hive.json has the new drones for the next start."""
+        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        with served(folder, url, ended={2}), Members(url, 3) as members:
+            done = hive("resize", folder.path, "-n", 2)
+
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
+        assert members.commands[0] == ("resize", [0, 1], [])
+        assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
+
+    def test_a_drone_that_leaves_is_waited_for(self, folder, url):
+        """A drone that has given away its slots stays in hive.json until it has ended: it may have more to give."""
+        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        with served(folder, url), Members(url, 3), resizing(folder, 2) as process:
+            said = [process.stdout.readline() for _ in range(2)]
+            drones = folder.known().drones
+            process.terminate()
+
+        assert said[-1] == "waiting for the drones that leave\n"
+        assert drones == (0, 1, 2)
+
+    def test_a_second_time(self, folder, url):
+        """Who asks for another number ends the wait of the first; a drone that never came is not started any more."""
+        with served(folder, url), Members(url, 2), resizing(folder, 4) as first:
+            wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
+            wanted = folder.known().wanted
+            second = hive("resize", folder.path, "-n", 2)
+            _, said = first.communicate()
+
+        assert (second.returncode, first.returncode) == (0, 1), second.stderr
+        assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
+        assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
+
+    @pytest.mark.parametrize(("ends", "state"), [(finished, "has finished"), (lambda _: None, "is not running")])
+    def test_nobody_runs_the_hive_any_more(self, folder, url, ends, state):
+        """The wait ends when whoever runs the hive is gone: a line says how the hive is, and that a start goes on."""
+        with served(folder, url) as end, Members(url, 2, moving=(1,)), resizing(folder, 1) as process:
+            process.stdout.readline()
+            ends(folder)
+            end()
+            _, said = process.communicate(timeout=120)
+
+        assert process.returncode == 1
+        change = "and the change to 1 drone has not ended: start it again, and it goes on with that"
+        assert said == f"{folder.path}: the hive {state}, {change}\n"
+        assert folder.known().wanted == (0,)
+        assert refused("resize", folder.path, "-n", 1) == said.rstrip("\n")
+
+    def test_a_hive_that_is_stopped(self, folder, url):
+        """A hive that nobody runs is not resized, though its server is there and knows its drones; nobody is told."""
+        serve(folder, url)
+        with Members(url, 2) as members:
+            line = refused("resize", folder.path, "-n", 1)
+
+        assert line == f"{folder.path}: the hive is not running: start it first"
+        assert (members.commands, folder.known().wanted) == ([], ())
+
+    def test_a_change_that_no_drone_would_hear_of_is_refused(self, url):
+        """A change that no drone would hear of is refused."""
+        with Members(url, 2):
+            pass
+
+        assert refused("resize", url, "-n", 1) == "no drone of this hive is there"
+
+    @pytest.mark.parametrize("number", ["0", "-1", "many", "5000"])
+    def test_no_number_of_drones(self, folder, number):
+        """At least one drone is needed, and no more than a hive can have."""
+        assert refused("resize", folder.path, "-n", number).startswith(f"-n {number}: must be a whole number from 1 ")
+
+
+class TestAdopt:
+    def test_a_drone_that_is_alive(self, url):
+        """A drone that is there is told to give away what it has."""
+        with Members(url, 3) as members:
+            done = hive("adopt", url, "--drone", 1)
+
+        assert done.returncode == 0, done.stderr
+        assert members.commands == [("resize", [0, 2], [])]
+
+    def test_a_hive_that_is_stopped(self, folder):
+        """A drone may be given up while nobody runs: hive.json has it for the next start."""
+        asked = hive("adopt", folder.path, "--drone", 1, "--lost")
+        assert (asked.returncode, folder.known().drones) == (1, (0, 1))
+        assert "drone 1 are 3 URLs queued, 7 pages," in asked.stdout
+
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
+        assert refused("adopt", folder.path, "--drone", 1, "--lost") == "--drone 1: no member of this hive"
+        assert refused("adopt", folder.path, "--drone", 0, "--lost") == "--drone 0: no drone would be left"
+
+    def test_a_hive_that_is_stopped_in_a_change(self, folder):
+        """The change goes on at the next start, without the drone that was given up."""
+        folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+        done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
+
+        assert done.stdout.splitlines()[-1] == "the others take over its hosts when the hive is started, with 2 drones"
+        assert (folder.known().drones, folder.known().lost, folder.known().wanted) == ((0,), (1,), (0, 2))
+        folder.write(replace(folder.known(), drones=(0, 2), wanted=(2,)))
+        assert refused("adopt", folder.path, "--drone", 2, "--lost") == "--drone 2: no drone would be left"
+
+    def test_what_would_be_lost(self, url):
+        """Of a drone whose state is gone the losses are said exactly, and nothing is done without --yes."""
+        with Members(url, 2):
+            pass
+
+        done = hive("adopt", url, "--drone", 1, "--lost")
+
+        assert done.returncode == 1
+        said = " ".join(done.stdout.split())
+        assert "drone 1 owns " in said
+        assert "5 URLs queued for 2 hosts" in said
+        assert "in its archive, /crawl/drone-1 on kiwi" in said
+        assert "1 letter of links for others" in said
+        assert said.endswith("repeat the command with --yes to give it up")
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which drone? "),
+            (["--drone", "x"], "--drone x: must be a whole number from 0 to 4095"),
+            (["--drone", "1", "--lost"], "--drone 1: it was alive within "),
+            (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
+            (
+                ["--drone", "1", "--lost", "--jobdir", "."],
+                "--lost, --jobdir: a drone whose JOBDIR is there is not lost",
+            ),
+        ],
+    )
+    def test_an_order_that_makes_no_sense_changes_nothing(self, url, words, line):
+        """What makes no sense changes nothing."""
+        with Members(url, 2) as members:
+            assert refused("adopt", url, *words).startswith(line)
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("make", "why"),
+        [
+            (lambda _: None, "no crawl has begun there"),
+            (lambda db: db.set(KEY, b"k" * 16), "holds a crawl of its own, and is not drone 0 of the hive web"),
+            (lambda db: take_up(db, "web", 1), "is drone 1 of the hive web, not drone 0 of web"),
+            (lambda db: take_up(db, "big", 0), "is drone 0 of the hive big, not drone 0 of web"),
+            (
+                lambda db: take_up(db, "web", 0),
+                "drone 0 of this hive has its state in another folder, /crawl/drone-0 on kiwi",
+            ),
+        ],
+    )
+    def test_the_folder_of_another_crawl(self, url, tmp_path, make, why):
+        """A folder that is not this drone's is refused before anything is made there, and before anybody is told."""
+        jobdir = tmp_path / "single"
+        if why != "no crawl has begun there":
+            with closing(CrawlDB(jobdir / "state")) as db:
+                make(db)
+                db.checkpoint()
+        before = sorted(tmp_path.rglob("*"))
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 0, "--jobdir", jobdir)
+
+        assert line == f"--jobdir {jobdir}: {why}"
+        assert members.commands == []
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_a_drone_that_cannot_be_started(self, url, tmp_path):
+        """A drone that ends before the hive has let it in ends the command, and the others are told nothing."""
+        (tmp_path / "script-2").write_text("refuse")
+        with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
+            take_up(db, "web", 2)
+        with Members(url, 2, founders=3) as members:
+            done = hive("adopt", url, "--drone", 2, "--jobdir", tmp_path / "drone")
+
+        assert done.returncode == 1
+        assert "drone 2 ended with exit status 1 before all was given away" in done.stderr
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("before", "reason", "status", "ends"),
+        [
+            ({}, "shutdown", 0, "no"),
+            ({}, "finished", 0, 0),
+            ({}, "finished", 1, 1),
+            ({"reason": "finished"}, "", 0, "no"),
+        ],
+    )
+    def test_a_drone_that_ends_while_it_is_waited_for(self, tmp_path, monkeypatch, before, reason, status, ends):
+        """One that was stopped ends the command, too; one of which nothing is left ends it well."""
+        (tmp_path / "stats.json").write_text(json.dumps(before))
+        write = f"open('stats.json', 'w').write({json.dumps({'reason': reason})!r});" if reason else ""
+        words = ["sh", "-c", f'cd {tmp_path}; while [ ! -e go ]; do sleep 0.02; done; exec {sys.executable} -c "$0"']
+        words.append(f"{write}raise SystemExit({status})")
+
+        def give_up(_target, _drone, _say, still):
+            (tmp_path / "go").touch()
+            end = time.monotonic() + 60
+            while not (tmp_path / "over").exists():
+                still()
+                assert time.monotonic() < end
+                time.sleep(0.02)
+                if reason == "finished" and processes[0].poll() is not None:
+                    still()
+                    (tmp_path / "over").touch()
+
+        processes, popen = [], subprocess.Popen
+        monkeypatch.setattr(subprocess, "Popen", lambda *w, **m: processes.append(popen(*w, **m)) or processes[-1])
+        nothing = dict.fromkeys(("must_run", "check_given_up", "_check_folder"), lambda *_: None)
+        for name, fake in {**nothing, "give_up": give_up}.items():
+            monkeypatch.setattr(changes, name, fake)
+        target = SimpleNamespace(name="web", look=lambda: Look(leases={2: 1.0}))
+        adopted = partial(changes.adopt, target, 2, changes.Found(tmp_path, None, None), words, print)
+
+        if ends == "no":
+            with pytest.raises(CannotStart, match="drone 2 ended with exit status 0 before all was given away"):
+                adopted()
+        else:
+            assert adopted() == ends
+
+    def test_a_drone_that_is_there(self, url, tmp_path):
+        """A drone that runs needs no second process."""
+        with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
+            db.set(IDENTITY, Identity(f"{1:032x}", "web", 1, 1).pack())
+            db.checkpoint()
+        with Members(url, 2) as members:
+            line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
+
+        assert line.startswith("--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away")
+        assert members.commands == []
+
+    def test_the_last_drone(self, url):
+        """The last drone of a hive has nobody to give its hosts to."""
+        with Members(url, 1):
+            assert refused("adopt", url, "--drone", 0) == "--drone 0: no drone would be left"

@@ -1,0 +1,328 @@
+"""`scrapy ctl` of a hive: which drones are asked or told, and what is said of it."""
+
+import asyncio
+import json
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+
+import pytest
+from redis import Redis
+from scrapy.settings import Settings
+
+from tests.support.examples import in_campaign
+from tests.support.hive_members import Members
+from tests.support.served_hives import HERE, Scripted, hive, look_at, of_another_hive, ordered, refused, seen
+from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.hive.hive_folder import HiveFolder
+from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.tools.supervisor import orders
+from webcrawl.tools.supervisor.orders import HiveClient
+from webcrawl.tools.supervisor.servers import URL
+
+
+class TestCommands:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["pause"],
+            *in_campaign(["resume"], ["checkpoint"], ["stop"], ["exclude", "a.test"]),
+            ["set", "CHECKPOINT_INTERVAL", "9"],
+        ],
+    )
+    def test_given_to_all(self, url, words):
+        """A command is given to all drones, and has succeeded when all have carried it out."""
+        with Members(url, 2) as members:
+            done = ordered(url, *words)
+
+        assert (done.returncode, done.stdout) == (0, f"{words[0]}: done by 2 drones\n")
+        assert [command[: len(words)] for command in members.commands] == [tuple(words)]
+
+    def test_a_wish_is_dated_for_all(self, url):
+        """Every drone, also one that hears of it later, gets the time of the order with an exclude."""
+        with Members(url, 2) as members:
+            ordered(url, "exclude", "a.test", "--by", "joe", "--forget")
+
+        ((*words, option, date),) = members.commands
+        assert words == ["exclude", "a.test", "--by", "joe", "--forget"]
+        assert (option, date[-1]) == ("--since", "Z")
+
+    def test_what_a_drone_refuses(self, url, tmp_path):
+        """What drones could not carry out is said, and is no success, whatever else they have refused since."""
+        (tmp_path / "seeds.txt").write_text("http://a.test/\n")
+        with Members(url, 2, refuses="no seeds there"):
+            done = ordered(url, "seeds", "add", tmp_path / "seeds.txt")
+
+        assert (done.returncode, done.stdout) == (1, "")
+        reasons = [f"refused by drone {one}: no seeds there" for one in range(2)]
+        assert done.stderr == f"{'; '.join(reasons)}\n"
+
+    def test_a_server_with_something_else(self, url):
+        """What stands there under a key of the hive, and is no hive's, is told in words."""
+        with Redis.from_url(url) as client:
+            client.set(Keys("web").map, "foreign")
+
+        line = refused("status", url)
+
+        assert line.startswith("REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE ")
+
+    def test_a_server_with_a_value_that_cannot_be_read(self, url):
+        """What is of the right type, and no hive's, is told in words too."""
+        with Redis.from_url(url) as client:
+            client.hset(Keys("web").map, "slots", b"\xff\xfe")
+
+        assert refused("status", url).startswith("what the server has of the hive cannot be read")
+
+    def test_the_copy_of_a_hive_that_runs(self, folder, url):
+        """A command to the copy of a running hive's folder is not for the hive that runs."""
+        folder.server.mkdir()
+        (folder.server / URL).write_text(f"{url}\n")
+        with Members(url, 2) as members:
+            done = ordered(folder.path, "stop")
+
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"{folder.path}: the hive is not running")
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ["resize", "-n", "1"],
+            ["adopt", "--drone", "1"],
+            ["adopt", "--drone", "1", "--lost", "--yes"],
+        ],
+    )
+    def test_another_hive_of_the_name(self, folder, url, words):
+        """What is for the folder's hive is not for one that the server knows by the same name, nor tells of it."""
+        of_another_hive(folder)
+        given = f"REDIS_URL={url}"
+        with closing(folder.lock()), Members(url, 3) as members:  # somebody runs the one of the folder, too
+            line = refused(*words, folder.path, "-s", given)
+            asked = ordered(folder.path, "pause", "-s", given)
+
+        where = "(drone 0 in /crawl/drone-0 on kiwi)"
+        assert line == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+        assert (asked.returncode, asked.stderr) == (2, f"{folder.path}: {line}\n")
+        assert (members.commands, folder.known().wanted) == ([], ())
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            (["exclude", "two words"], "exclude: 'two words' is neither "),
+            (["set", "CHECKPOINT_INTERVAL", "soon"], "CHECKPOINT_INTERVAL = 'soon': must be a number from 0.1 to "),
+            (["set", "DNS_TIMEOUT", "9"], "DNS_TIMEOUT cannot change while the crawl runs"),
+            (["pause", "now"], "usage: pause"),
+        ],
+    )
+    def test_what_all_would_refuse(self, url, words, line):
+        """A command that no drone could carry out is given to none."""
+        with Members(url, 1) as members:
+            done = ordered(url, *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert done.stderr.startswith(line)
+        assert members.commands == []
+
+    @pytest.mark.parametrize(
+        ("words", "line"),
+        [
+            ([], "which spider, or which hive?"),
+            (["status"], "one hive: scrapy hive status JOBDIR|URL"),
+            (["resize", "3", "."], "one hive: scrapy hive resize JOBDIR|URL -n N"),
+            (["web", "more"], "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl"),
+            (["web", "--so"], "unknown option --so"),
+        ],
+    )
+    def test_wrong_words(self, words, line):
+        """What cannot be understood ends with the usage and one line."""
+        done = hive(*words)
+
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].endswith(f"error: {line}")
+
+
+def order(name, *looks, folder=None):
+    """What is said of a command to a hive of two drones."""
+    return asyncio.run(orders.given(partial(Scripted, *looks), folder, (0, 1), name, ()))
+
+
+class TestWhoHasDoneIt:
+    """The number of drones that are said to have done it have done it."""
+
+    @pytest.fixture(autouse=True)
+    def _at_once(self, monkeypatch):
+        monkeypatch.setattr(orders, "LOOKS", 0.0)
+        monkeypatch.setattr(orders, "PATIENCE", 0.05)
+
+    def test_a_drone_that_goes_away(self):
+        """It has not done it, and is named."""
+        assert order("pause", seen([0, 1], [0]), seen([0, 1], [0, 1])) == "pause: done by 2 drones"
+        assert order("pause", seen([0], [0, 1])) == "pause: done by 2 drones"
+        with pytest.raises(NoAnswer, match="pause: drones 1 went away before they answered"):
+            order("pause", seen([0, 1], [0]), seen([0], [0]))
+
+    def test_a_drone_that_has_left_meanwhile(self):
+        """A drone that has given away all that it had is not missed."""
+        last = replace(seen([0], [0]), map=SlotMap.fair([0]))
+
+        assert order("resume", last) == "resume: done by 1 drone"
+
+    @pytest.mark.parametrize("looks", [[(0, 1)] * 99, [(0,)], []])
+    def test_what_may_be_carried_out_later(self, monkeypatch, looks):
+        """An order that was given is not said to be refused, whatever keeps the drones from confirming it."""
+        monkeypatch.setattr(orders, "PATIENCE", 0.0)
+        with pytest.raises(NoAnswer):
+            order("pause", *(seen(alive, [0]) for alive in looks))
+
+    def test_who_stops_goes_away(self):
+        """That is what it was told."""
+        assert order("stop", seen([0], [0])) == "stop: done by 2 drones"
+
+    def test_a_server_that_is_away(self, tmp_path):
+        """A hive is said to be stopped if its own process has ended with its server, and not before."""
+        folder = HiveFolder(tmp_path / "job")
+        lock = folder.lock()
+        for of in (None, folder):
+            with pytest.raises(NoAnswer, match="the hive's server is"):
+                order("stop", folder=of)
+        lock.close()
+        assert order("stop", folder=folder) == "stop: done by 2 drones"
+
+
+@pytest.fixture(name="asked")
+def _asked(tmp_path, monkeypatch):
+    """A folder of a hive, and what its server says; whoever is asked notes it."""
+    about = {"version": 1, "name": "web", "spider": "web", "partition": "domain", "founders": 2, "drones": [0, 1]}
+    (tmp_path / "hive.json").write_text(json.dumps(about))
+    for drone in (0, 1):
+        (tmp_path / f"drone-{drone}").mkdir()
+    heard = []
+
+    class Client:
+        def __init__(self, jobdir, patience):
+            self._name = jobdir.name
+
+        def ask(self, *words):
+            heard.append((self._name, *words))
+            return {"from": self._name}
+
+    monkeypatch.setattr(orders, "Client", Client)
+
+    def ask(seen, *words):
+        one = HiveClient(Settings(), str(tmp_path), 1.0, None)
+        monkeypatch.setattr(one, "_look", lambda: seen)
+        monkeypatch.setattr(one._target, "running", lambda: None)
+        return one.ask(*words), heard
+
+    return tmp_path, ask
+
+
+@pytest.mark.parametrize("word", ["example.com", "http://example.com/x", "WWW.example.com"])
+def test_the_owner_is_asked(asked, word):
+    """What concerns a host or a URL is asked of the drone to which it belongs."""
+    folder, ask = asked
+
+    _, heard = ask(look_at(folder), "about", word)
+
+    assert heard == [("drone-1", "about", word)]
+    one = HiveClient(Settings(), str(folder), 1.0, None)
+    assert one._owner(look_at(folder), word) == 1
+
+
+def test_an_owner_elsewhere(asked):
+    """A drone on another machine is not asked; the line says where it is."""
+    folder, _ = asked
+    one = HiveClient(Settings(), str(folder), 1.0, None)
+
+    with pytest.raises(CommandError, match="that is drone 1's, which runs elsewhere: scrapy ctl on far:"):
+        one._client(look_at(folder, hosts=(HERE, "far")), 1)
+    assert one._here(look_at(folder, hosts=(HERE, "far"))) == [0]
+
+
+@pytest.mark.parametrize("word", ["http://", "a b", "http://[::1"])
+def test_no_host(asked, word):
+    """What is neither a host nor a URL is nobody's."""
+    folder, _ = asked
+
+    with pytest.raises(CommandError, match="is neither a host nor a URL"):
+        HiveClient(Settings(), str(folder), 1.0, None)._owner(look_at(folder), word)
+
+
+def test_one_answers_for_all(asked):
+    """Settings and opt-outs are the same on all drones: one of them is asked, one on this machine if there is one."""
+    folder, ask = asked
+
+    assert ask(look_at(folder), "get", "LOG_LEVEL") == ({"from": "drone-0"}, [("drone-0", "get", "LOG_LEVEL")])
+    assert ask(look_at(folder, hosts=("far", HERE)), "excluded")[0] == {"from": "drone-1"}
+    with pytest.raises(CommandError, match="runs elsewhere"):
+        ask(look_at(folder, hosts=("far", "far")), "excluded")
+
+
+async def done(_make_operator, _folder, _there, name, _words):
+    """An order that all drones have carried out."""
+    return f"{name}: done"
+
+
+def test_an_order_goes_to_no_socket(asked, monkeypatch):
+    """It goes to all drones by their server, which answers when their checkpoints have it."""
+    folder, ask = asked
+    monkeypatch.setattr(orders, "given", done)
+
+    assert ask(look_at(folder), "pause") == ("pause: done", [])
+
+
+def test_a_drone_that_is_away(asked, monkeypatch):
+    """What it has not heard is no success if a server of the hive's own alone knows it, for a kill ends that."""
+    folder, ask = asked
+    monkeypatch.setattr(orders, "given", done)
+    seen = look_at(folder, alive=(0,))
+    assert ask(seen, "pause")[0] == "pause: done"
+
+    (folder / "server").mkdir()
+    (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")
+    with pytest.raises(NoAnswer, match="done, but drone 1 is away"):
+        ask(seen, "pause")
+    assert ask(seen, "stop")[0] == "stop: done"
+
+
+def test_piped_seeds_need_all_drones_here(asked):
+    """Standard input is not read if a drone could not read what it brings."""
+    folder, ask = asked
+
+    with pytest.raises(CommandError, match="drones on other machines cannot read it"):
+        ask(look_at(folder, hosts=(HERE, "far")), "seeds", "add", "-")
+
+
+def test_standard_input_is_named_once(asked):
+    """Otherwise nothing is read of it, and nothing is left in the folder."""
+    folder, ask = asked
+
+    with pytest.raises(CommandError, match="- is standard input, once"):
+        ask(look_at(folder), "seeds", "add", "-", "-")
+    assert not (folder / "seeds").exists()
+
+
+def test_an_address(asked):
+    """A host is found by its address in any spelling, as its drone takes it."""
+    folder, _ = asked
+    one = HiveClient(Settings(), str(folder), 1.0, None)
+
+    assert one._owner(look_at(folder), "::1") == one._owner(look_at(folder), "[::1]:80")
+
+
+def test_nobody_is_there(tmp_path, asked):
+    """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
+    with pytest.raises(NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"):
+        HiveClient(Settings(), str(tmp_path), 1.0, None).ask("status")
+
+
+def test_a_list_that_is_missing(asked, tmp_path, monkeypatch):
+    """All lists are looked at before standard input is written to a file."""
+    one = HiveClient(Settings(), str(tmp_path), 1.0, BytesIO(b"http://a.test/\n"))
+    monkeypatch.setattr(one, "_look", lambda: look_at(tmp_path))
+
+    with pytest.raises(CommandError, match=r"missing\.txt: No such file"):
+        one.ask("seeds", "add", "-", str(tmp_path / "missing.txt"))
+
+    assert not (tmp_path / "seeds").exists()

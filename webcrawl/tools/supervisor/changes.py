@@ -1,0 +1,363 @@
+"""`scrapy hive resize` and `scrapy hive adopt`: changes of who shares the web of a hive, by its server."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+from scrapy.settings import BaseSettings
+
+from webcrawl.base.errors import CannotStart
+from webcrawl.base.own_process import environment
+from webcrawl.base.readable import count
+from webcrawl.crawl.hive.drone_identity import Identity
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
+from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.crawl.hive.process import guarded, release
+from webcrawl.store.jobdir import stats_file
+from webcrawl.store.lock import is_held
+from webcrawl.tools.supervisor.plan import command, given_by_command
+from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
+
+ALIVE = "was alive within HIVE_LEASE seconds; without"
+LATER = "; the change goes on when it is back"
+LOOKS = 0.5  # seconds between two
+SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
+Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall share the web, by those that shall now
+Say = Callable[[str], Any]
+
+
+def resize(target: Target, wanted: int, say: Say) -> int:
+    """Changes the number of drones while the hive runs, and waits until all slots are where they belong."""
+    if not 1 <= wanted <= MOST_DRONES:
+        raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
+    must_run(target)
+    return asyncio.run(_changed(target.running(), target.folder, lambda _: tuple(range(wanted)), (), say))
+
+
+def give_up(
+    target: Target,
+    drone: int,
+    say: Say,
+    lost: Collection[int] = (),
+    still: Callable[[], None] = lambda: None,
+) -> int:
+    """Gives the slots of a drone to the others; with `lost`, though its state is gone. `still` may end the waiting."""
+    must_run(target)
+    check_given_up(target.look(), drone)
+    asked = partial(others, drone)
+    return asyncio.run(_changed(target.running(), target.folder, asked, lost, say, still))
+
+
+def must_run(target: Target) -> None:
+    """CannotStart if nobody runs the hive of a folder, so that no change would go on. One by its server may be."""
+    if target.folder is not None and not target.folder.supervised:
+        raise CannotStart(stopped(target.folder))
+
+
+def stopped(folder: HiveFolder) -> str:
+    """Of a hive that nobody runs: how it is, and what to do."""
+    state = "has finished" if folder.finished else "is not running"
+    wanted = folder.known().wanted
+    if not wanted:
+        return f"{folder.path}: the hive {state}: start it first"
+    change = f"the change to {count(len(wanted), 'drone')} has not ended"
+    return f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
+
+
+def check_given_up(look: Look, drone: int) -> None:
+    """CannotStart if this drone is no member, nor is to be one, or if no other is."""
+    members = sorted({*(look.map.drones if look.map is not None else ()), *look.wanted})
+    if drone not in members:
+        raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
+    others(drone, _wanted(look))
+
+
+def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
+    """All of these but this one; CannotStart if there are none."""
+    left = tuple(one for one in sorted(drones) if one != drone)
+    if not left:
+        raise CannotStart(f"--drone {drone}: no drone would be left")
+    return left
+
+
+def _wanted(look: Look) -> Collection[int]:
+    """The drones that shall share the web, as far as the server knows."""
+    return look.wanted or (look.map.drones if look.map is not None else ())
+
+
+async def _changed(
+    make_operator: MakeOperator,
+    folder: HiveFolder | None,
+    asked: Asked,
+    lost: Collection[int],
+    say: Say,
+    still: Callable[[], None] = lambda: None,
+) -> int:
+    """Until all is settled, however long it takes: Ctrl-C ends the waiting, not the change."""
+    operator, later = make_operator(), ""
+    try:
+        _check(look := await operator.look(), lost)
+        if folder is None:
+            members = asked(_wanted(look))
+        else:
+            members = _note(folder, lambda pending: asked(pending or _wanted(look)), lost)
+            later = LATER
+        await operator.resize(members, lost)
+        later = LATER
+        await _until_settled(Waiting(operator, folder, members, lost), say, still)
+    except Away as error:
+        raise CannotStart(f"the hive's server is {error.state}: {error}{later}") from error
+    finally:
+        await operator.close()
+    return 0
+
+
+def _check(look: Look, lost: Collection[int]) -> None:
+    """Whatever can be refused is refused before anything changes."""
+    if not look.leases:
+        raise CannotStart("no drone of this hive is there")
+    for drone in () if lost else look.leases:  # what is lost is not given away
+        if drone in look.reports and (why := look.reports[drone].stays):
+            raise CannotStart(f"the hive cannot be resized: {why}")
+
+
+def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
+    """What is wanted stands in hive.json first: whoever runs the hive tells the server that, if all else dies now.
+
+    `asked` gets the drones of a change that has not ended, and may have been asked for at the same moment.
+    """
+
+    def noted(known: Founding) -> Founding:
+        drones = tuple(drone for drone in known.drones if drone not in lost)
+        return replace(known, drones=drones, lost=tuple(sorted({*known.lost, *lost})), wanted=asked(known.wanted))
+
+    _, after = folder.change(noted)
+    return after.wanted
+
+
+async def _until_settled(waiting: Waiting, say: Say, still: Callable[[], None]) -> None:
+    said = ""
+    while waits := await waiting.look():
+        if waits != said:
+            say(f"waiting for {waits}")
+            said = waits
+        still()
+        await asyncio.sleep(LOOKS)
+    say(f"the web is shared by {count(len(waiting.members), 'drone')} now")
+
+
+class Waiting:
+    """For the end of a change. The hive of a folder says it in hive.json; of any other the server alone is asked."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        folder: HiveFolder | None,
+        members: Collection[int],
+        lost: Collection[int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._operator, self._folder, self._lost, self._clock = operator, folder, lost, clock
+        self.members = members
+        self._heard = clock()  # when anybody was there
+
+    async def look(self) -> str:
+        """The drones that the change waits for now; nothing once it has ended. CannotStart: it does not go on."""
+        if self._folder is not None and self._has_ended(self._folder):
+            return ""
+        try:
+            look = await self._operator.look()
+        except Away as error:
+            if self._is_silent() or self._folder is None:
+                raise
+            return f"the hive's server, which is {error.state}"
+        if look.leases:
+            self._heard = self._clock()
+        elif self._is_silent():
+            raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
+        if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
+            raise _overtaken(look.wanted)
+        waits = unsettled(look, self.members, self._lost)
+        return waits or ("the drones that leave" if self._folder is not None else "")
+
+    def _has_ended(self, folder: HiveFolder) -> bool:
+        supervised = folder.supervised  # before hive.json is read: the last thing that it does is to write there
+        founding = folder.known()
+        if {*(founding.wanted or founding.drones)} != {*self.members}:
+            raise _overtaken(founding.wanted or founding.drones)
+        if founding.wanted and not supervised:
+            raise CannotStart(stopped(folder))
+        return not founding.wanted
+
+    def _is_silent(self) -> bool:
+        """True if nobody was there for so long that it is no restart."""
+        return self._clock() - self._heard > SILENCE
+
+
+def _overtaken(wanted: Collection[int]) -> CannotStart:
+    return CannotStart(f"others were asked for since then: drones {', '.join(map(str, sorted(wanted)))}")
+
+
+# -- a drone that shall not crawl any more, or cannot
+
+
+def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool) -> int:
+    """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
+    if target.folder is not None and not target.folder.supervised:
+        return _adopt_later(target.folder, drone, say, sure=sure)
+    for line in _losses(target.look(), drone):
+        say(line)
+    _say_what_follows(say)
+    if not sure:
+        say("nothing was changed: repeat the command with --yes to give it up")
+        return 1
+    return give_up(target, drone, say, lost=(drone,))
+
+
+def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
+    """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
+    lock = folder.lock()
+    try:
+        if drone not in folder.known().drones:
+            raise CannotStart(f"--drone {drone}: no member of this hive")
+        _without(folder.known(), drone)
+        figures = folder.figures(drone)
+        queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
+        known = f"{count(queued, 'URL')} queued, {count(pages, 'page')}" if figures else "its URLs, its pages"
+        say(f"lost with the state of drone {drone} are {known},")
+        say("what it has seen, and links for others that they had not got")
+        _say_what_follows(say)
+        if not sure:
+            say("nothing was changed: repeat the command with --yes to give it up")
+            return 1
+        _, after = folder.change(lambda now: _without(now, drone))
+        left = count(len(after.wanted or after.drones), "drone")
+        say(f"the others take over its hosts when the hive is started, with {left}")
+        return 0
+    finally:
+        lock.close()
+
+
+def _without(founding: Founding, drone: int) -> Founding:
+    """A change of the number of drones that has not ended goes on."""
+    wanted = others(drone, founding.wanted) if founding.wanted else ()
+    lost = tuple(sorted({*founding.lost, drone}))
+    return replace(founding, drones=others(drone, founding.drones), lost=lost, wanted=wanted)
+
+
+def _say_what_follows(say: Say) -> None:
+    say("pages of these hosts are fetched again when somebody links to them or a seed names them;")
+    say("the other drones send their unacknowledged links again, and seeds are read from the beginning")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The identity in a JOBDIR, as of its last checkpoint: a drone's identity, or None, and the key of its hive."""
+
+    jobdir: Path
+    identity: Identity | None
+    key: bytes | None
+
+
+def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: Say) -> int:
+    """Runs the drone here, until the others have all that it had. `words` start it on its JOBDIR.
+
+    Nobody is told anything before the folder has proved to be this drone's, and the hive has let the drone in.
+    """
+    must_run(target)
+    look = target.look()
+    check_given_up(look, drone)
+    _check_folder(target.name, look, drone, found)
+    before = stats_file.read(found.jobdir)
+    drone_words = guarded(words, signal.SIGTERM)
+    with subprocess.Popen(drone_words, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this program
+
+        def still() -> None:
+            """One that was stopped ends with status 0, too; one whose store is away with 1, though nothing is left."""
+            status = process.poll()
+            if status is not None:
+                end = stats_file.read(found.jobdir)
+                if end == before or end.get("reason") != FINISHED:
+                    _refuse(drone, status)
+
+        try:
+            say(f"waiting for drone {drone}, which is started")
+            while (status := process.poll()) is None and drone not in target.look().leases:
+                time.sleep(LOOKS)
+            if status is not None:
+                _refuse(drone, status)
+            give_up(target, drone, say, still=still)
+        except BaseException:
+            process.terminate()
+            raise
+        finally:
+            process.wait()
+            release(process)
+        return process.returncode
+
+
+def _refuse(drone: int, status: int) -> NoReturn:
+    raise CannotStart(f"drone {drone} ended with exit status {status} before all was given away: repeat the command")
+
+
+def _check_folder(name: str, look: Look, drone: int, found: Found) -> None:
+    """CannotStart unless this is the JOBDIR of this drone, and nobody runs it."""
+    told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
+    if its is None:
+        raise CannotStart(f"{told}: holds a crawl of its own, and is not drone {drone} of the hive {name}")
+    if (its.name, its.drone) != (name, drone):
+        raise CannotStart(f"{told}: is drone {its.drone} of the hive {its.name}, not drone {drone} of {name}")
+    if found.key and look.key and found.key != look.key:
+        raise CannotStart(f"{told}: belongs to another hive of the name {name}")
+    if report is not None and report.identity != its.id:
+        where = f"{report.jobdir} on {report.host}"
+        raise CannotStart(f"{told}: drone {drone} of this hive has its state in another folder, {where}")
+    if drone in look.leases:
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --jobdir it gives away what it has")
+    if is_held(found.jobdir / "state"):
+        raise CannotStart(f"{told}: another process is using it")
+
+
+def drone_command(
+    settings: BaseSettings, target: Target, drone: int, jobdir: str, arguments: Mapping[str, str]
+) -> list[str]:
+    """Starts a drone on a JOBDIR that is at hand; the spider is the hive's, or else `web`."""
+    found = target.look()
+    given = {
+        **given_by_command(settings),
+        "JOBDIR": jobdir,
+        "HIVE_DRONES": str(max(found.founders, drone + 1)),
+        "HIVE_DRONE": str(drone),
+        "HIVE_NAME": target.name,
+        **({"HIVE_PARTITION": target.founding.partition} if target.founding else {}),
+        **({"REDIS_URL": target.url()} if target.url() else {}),
+    }
+    return command(target.founding.spider if target.founding else DEFAULT, arguments, given)
+
+
+def _losses(look: Look, drone: int) -> Iterator[str]:
+    if drone in look.leases:
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it gives away what it has")
+    if look.map is None or drone not in look.map.drones:
+        raise CannotStart(f"--drone {drone}: no member of this hive")
+    slots = len(look.map.owned(drone))
+    yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"
+    report = look.reports.get(drone)
+    if report is None:
+        yield "  its URLs queued, what it has seen, and its archive: how many, the server does not know"
+    else:
+        figures = report.figures
+        queued = count(int(figures.get("queued", 0)), "URL")
+        yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
+        yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
+        yield f"  {count(report.unacknowledged, 'letter')} of links for others"

@@ -1,0 +1,250 @@
+"""What the process that runs a hive sees of it once a second, and shows; and how a change of its drones goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self, cast
+
+from webcrawl.base.live_line import LiveLine
+from webcrawl.base.readable import count, short
+from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
+from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
+from webcrawl.tools.supervisor.servers import MakeOperator
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0  # seconds
+LAST = 2.0  # seconds for the look after the end
+LINES = 10.0  # seconds between two lines in the log, and in which the rate is measured
+BLINK = 0.5  # seconds between two updates of the live line
+
+
+class Change:
+    """A change of the number of drones, which hive.json follows from the order to its end, whatever dies meanwhile.
+
+    `scrapy hive resize` writes what is wanted, and waits. All else is for whoever runs the hive: that process alone
+    knows when a drone has ended because it has given away all it had. What no look at the server can tell after it was
+    emptied.
+    """
+
+    def __init__(self, folder: HiveFolder, ended: Callable[[], Collection[int]]) -> None:
+        """`ended`: the drones that have ended, in this run, because nothing was left for them to do."""
+        self._folder, self._ended = folder, ended
+        self._left: set[int] = set()  # have given away all
+
+    def to_run(self, founding: Founding) -> list[int]:
+        """The drones that are to run now. One that has left, and is wanted again, begins anew."""
+        wanted = {*founding.wanted}
+        self._left = (self._left | {*self._ended()}) - wanted if wanted else set()
+        return [drone for drone in founding.drones if drone not in self._left]
+
+    def followed(self, founding: Founding, look: Look) -> Founding:
+        """The founding that hive.json is to have now.
+
+        The new drones come in when the server knows of the change, for it lets in only those that it expects. Those
+        that are to leave stay until they have ended; but not one that never came, and now shall not.
+        """
+        wanted, ended = {*founding.wanted}, {*self._ended()}
+        if not wanted or look.wanted != wanted:
+            return founding
+        leaving = {drone for drone in founding.drones if drone in look.drones or self._folder.figures(drone)} - wanted
+        there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}  # the crawl may be over meanwhile
+        if leaving <= self._left | ended and not unsettled(replace(look, leases=there), wanted, lost_in(founding)):
+            return replace(founding, drones=tuple(sorted(wanted)), wanted=())
+        return replace(founding, drones=tuple(sorted(wanted | leaving)))
+
+
+def lost_in(founding: Founding) -> set[int]:
+    """Drones whose state is gone, and whose number nobody has since."""
+    return {*founding.lost} - {*founding.drones} - {*founding.wanted}
+
+
+async def repeat_change(operator: Operator, look: Look, founding: Founding) -> None:
+    """Tells a server who shall share the web if it does not know, or has lost it."""
+    if founding.wanted and look.wanted != {*founding.wanted}:
+        await operator.resize(founding.wanted, lost_in(founding))
+
+
+class Watching:
+    """`figures` are those of the drones' last signs of life; while the server is away, of their last checkpoints."""
+
+    def __init__(
+        self,
+        folder: HiveFolder,
+        make_operator: MakeOperator,
+        server: EmbeddedServer | None,
+        ended: Callable[[], Collection[int]],
+    ) -> None:
+        """`ended`: the drones that have ended because nothing was left for them to do."""
+        self._folder, self._make_operator, self._server = folder, make_operator, server
+        self._change = Change(folder, ended)
+        self.drones = list(folder.known().drones)
+        self.figures: Mapping[str, Any] = saved(folder)
+        self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
+        self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
+        self.trouble: Exception | None = None  # why it does not watch any more
+
+    async def run(self) -> None:
+        """Until it is cancelled, or in trouble."""
+        operator, task = self._make_operator(), cast("asyncio.Task[None]", asyncio.current_task())
+        try:
+            while not task.cancelling():  # what cuts a connection may end with its failure instead
+                await asyncio.sleep(INTERVAL)
+                await self._turn(operator)
+        except Exception as error:
+            self.trouble = error
+            logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
+        finally:
+            await operator.close()
+
+    async def _turn(self, operator: Operator) -> None:
+        try:
+            founding = self._folder.known()  # before a server is started again in a folder that is gone
+            self._check_server()
+            self.drones = self._change.to_run(founding)
+            await self._look(operator)
+        except (CannotRead, OSError) as error:  # the drones go on
+            self._say("read", str(error))
+        else:
+            self._said.pop("read", None)
+
+    def _say(self, what: str, why: str) -> None:
+        """Warns, but once of what stays as it is."""
+        if self._said.get(what) != why:
+            self._said[what] = why
+            logger.warning("%s", why)
+
+    async def last(self) -> None:
+        """All drones have ended: sees whether a change of their number had, too."""
+        operator = self._make_operator()
+        try:
+            with suppress(Away, HiveError, TimeoutError):
+                async with asyncio.timeout(LAST):
+                    self._follow(await operator.look())
+        finally:
+            await operator.close()
+
+    def _check_server(self) -> None:
+        try:
+            if self._server is not None and self._server.check():
+                logger.warning("the hive's server died, and was started again")
+        except OSError as error:  # no memory, no processes, no descriptors: the drones go on without it
+            self._say("server", f"the hive's server died, and cannot be started: {error.strerror or error}")
+        else:
+            self._said.pop("server", None)
+
+    async def _look(self, operator: Operator) -> None:
+        try:
+            look = await operator.look()
+            # read after the look: an order that the server has by now is in the file already
+            await repeat_change(operator, look, self._folder.known())
+            self._follow(look)
+            reports, self.silent = look.reports, look.silent
+            self.figures = total(
+                reports[drone].stats() if drone in reports else {"drone": drone, **self._folder.figures(drone)}
+                for drone in self._folder.all_drones()
+            )
+            if self._said.pop("look", None):
+                logger.info("the drones' signs of life can be read again")
+        except CannotRead:  # no file of the checkpoints either
+            raise
+        except (Away, HiveError) as error:
+            if isinstance(error, HiveError):  # a right is missing, perhaps: the drones go on
+                self._say("look", f"the drones' signs of life cannot be read: {error}")
+            self.figures, self.silent = saved(self._folder), {}
+
+    def _follow(self, look: Look) -> None:
+        try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
+            before, now = self._folder.change(lambda known: self._change.followed(known, look))
+        except HiveError as error:  # the disk is full, perhaps: it is tried again
+            self._say("write", str(error))
+            return
+        self._said.pop("write", None)
+        if before.wanted and not now.wanted:
+            logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
+
+
+class Display:
+    """`show` may be called at any time. `live`: standard error is a terminal. `logged`: the log gets lines too."""
+
+    def __init__(self, *, live: bool, logged: bool, clock: Callable[[], float] = time.monotonic) -> None:
+        self._live = LiveLine() if live else None
+        self._logged, self._clock = logged, clock
+        self._next_look = self._next_line = clock()
+        self._since: deque[tuple[float, int]] = deque()
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+        self._next_line += LINES
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]) -> None:
+        """`figures`: of all drones together; `down`: those that are not there; `silent`: those that hang."""
+        now = self._clock()
+        if now < self._next_look:
+            return
+        self._next_look = now + BLINK
+        rate = self._rate(now, int(figures.get("pages", 0)))
+        if self._live is not None:
+            self._live.update(short_line(figures, rate, drones, down, silent))
+        if self._logged and now >= self._next_line:
+            self._next_line = now + LINES
+            logger.info("%s", line(figures, rate, drones, down, silent))
+
+    def _rate(self, now: float, pages: int) -> float:
+        while len(self._since) > 1 and self._since[1][0] <= now - LINES + BLINK:
+            self._since.popleft()
+        self._since.append((now, pages))
+        then, before = self._since[0]
+        return max(pages - before, 0) / max(now - then, 1e-9)
+
+
+def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()) -> str:
+    """The line of a log, with exact numbers."""
+    pages, answers, queued, hosts, seen, failures, size = (
+        figures.get(name, 0) for name in ("pages", "answers", "queued", "hosts", "seen/keys", "failures", "bytes")
+    )
+    lacking = [f"{', '.join(map(str, some))} {how}" for some, how in ((down, "down"), (silent, "not heard of")) if some]
+    away = f" ({', '.join(lacking)})" if lacking else ""
+    trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
+    return (
+        f"{trouble}{count(pages, 'page')} ({rate:.1f}/s) of {count(answers, 'answer')}, {queued} queued, "
+        f"{count(hosts, 'host')}, {seen} seen, {count(failures, 'failure')}, {size / 1e6:.1f} MB"
+        f"{_revisits(figures)}, {count(drones, 'drone')}{away}"
+    )
+
+
+def _revisits(figures: Mapping[str, Any]) -> str:
+    found = figures_of(figures)
+    return "" if found is None else f", {count(found.taken, 'revisit')} ({fresh(found)} fresh)"
+
+
+def short_line(
+    figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()
+) -> str:
+    """The progress in a line for a terminal of 80 columns."""
+    queued, hosts, failed, size = (short(figures.get(name, 0)) for name in ("queued", "hosts", "failures", "bytes"))
+    pages = count(figures.get("pages", 0), "page", short)
+    lacking = len(down) + len(silent)
+    working = f"{drones - lacking}/{drones}" if lacking else str(drones)
+    trouble = f"{figures['trouble']}  " if figures.get("trouble") else ""
+    revisits = figures_of(figures)
+    known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"
+    return f"{trouble}{pages} {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
