@@ -437,18 +437,3 @@ class TestDiskSpace:
 
         assert paused == [False, True, True, False]
         assert len(woken) == 1
-
-
-def test_what_lies_in_jobdir_is_documented(tmp_path, simweb):
-    """Every file that a crawl leaves is described in docs/operations.md."""
-    crawl = crawl_of(tmp_path, simweb(2, 10))
-    text = (ROOT / "docs/operations.md").read_text().partition("## What lies in JOBDIR")[2].partition("\n## ")[0]
-    patterns = [
-        name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`(.*?)`", row)
-    ]
-
-    assert crawl.run() == 0
-
-    files = [path.relative_to(tmp_path / "job") for path in (tmp_path / "job").rglob("*") if path.is_file()]
-    assert [file for file in files if not any(file.match(pattern) for pattern in patterns)] == []
-    assert len(files) >= 5
