@@ -117,7 +117,7 @@ class TestReport:
         assert "1 answer of walls" in wrong
         assert "3 URLs (forbidden by robots.txt)" in wrong
         refused = [row[2] for row in odd.report.numbers("wrong-table") if "refused" in row[1]]
-        assert refused == [dict((status, many) for status, _, many, _ in odd.report.numbers("robots-table"))[-2]]
+        assert refused == [row[2] for row in odd.report.numbers("robots-table") if row[0] == -2]
 
     def test_each_seed(self, odd):
         """A seed has the outcome of where it led; one that was never answered says what its host is."""
@@ -154,7 +154,7 @@ class TestReport:
         assert "No host is behind a wall" in waiting
 
     def test_hosts(self, odd):
-        """A host of which three downloads are known may be called slow; the one that failed is the one with an error."""
+        """A host of which three downloads are known may be called slow; the one with an error has failed once."""
         assert [name for name, *_ in odd.report.rows("slow-table")] == ["good.test"]
         assert odd.report.numbers("failing-table") == [["good.test", 1, 11]]
 
@@ -237,4 +237,7 @@ def test_another_run(odd, tmp_path):
     assert re.search(r"CONTENT_SEEN was skip, now process", "\n".join(said))
     assert "links" in line_of(said, "OUTPUTS:", "begin")
     assert re.search(rf"\b0 pages in .*\b{FOUND} with earlier runs", line_of(said, "pages/s"))
-    assert Counter(line.split()[1] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines())["200"] == FOUND + 2  # with a robots.txt and the wall
+    assert (
+        Counter(line.split()[1] for line in (tmp_path / "job/logs/crawl.log").read_text().splitlines())["200"]
+        == FOUND + 2
+    )  # with a robots.txt and the wall
