@@ -57,6 +57,7 @@ class TestErrors:
         assert "Traceback (most recent call last):" in log
         assert f"Error processing {next(iter(server.world.seeds()))}\n" in log
         assert "<html" not in log.lower()
+        assert f"{crawl.stats['errors']} unexpected errors: see logs/errors.log" in crawl.output.read_text()
 
     def test_what_a_mistake_quotes_moves_no_terminal(self, tmp_path, simweb):
         """An error message may quote a page: control characters are escaped on the terminal and in errors.log."""
@@ -90,6 +91,7 @@ class TestErrors:
         assert crawl.run() == 1
         assert crawl.stats["reason"] == "error_breaker"
         assert 5 <= crawl.stats["errors"] < 30
+        assert "stopped by ERROR_BREAKER" in crawl.output.read_text()
         assert crawl.run(ITEM_PIPELINES="{}") == 0
         assert crawl.stats["reason"] == "finished"
 
@@ -174,6 +176,7 @@ class TestStatistics:
 
         assert crawl.run() == 1
         assert (crawl.stats["reason"], crawl.stats["pages"]) == ("store_failed", 0)
+        assert f"{crawl.jobdir} has what the last checkpoint has" in crawl.output.read_text()
         assert (crawl.stats["statistics"]["documents"], crawl.stats["statistics"]["outcomes"]) == (0, {})
 
     def test_counters_go_on(self, tmp_path, simweb):
