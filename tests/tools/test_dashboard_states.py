@@ -83,12 +83,13 @@ class TestStates:
         assert "killed" not in text
         assert "Nobody is there to command" in orders
 
-    def test_it_waits_for_an_operator(self, tmp_path):
-        """If all URLs left are of hosts that were paused by command, they wait for somebody."""
-        text = shown(tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "aside_due": 0}})
+    @pytest.mark.parametrize(("due", "words"), [(0, "until somebody resumes"), (9.0, "tried again")])
+    def test_it_waits(self, tmp_path, due, words):
+        """All URLs left are of hosts set aside: those that were paused by command wait for somebody."""
+        text = shown(tmp_path, {"status": {**FIGURES, "queued": 7, "in_flight": 0, "aside_due": due}})
 
         assert "All 7 queued URLs" in text
-        assert "until somebody resumes" in text
+        assert words in text
 
     def test_hosts_with_several_connections(self, tmp_path):
         """Hosts are counted, and not the requests to them: four requests to one host ask one host."""
