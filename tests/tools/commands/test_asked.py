@@ -119,30 +119,28 @@ def test_the_owner_is_asked(hive, word):
     """What concerns a host or a URL is asked of the drone to which it belongs."""
     folder, ask = hive
 
-    _, heard = ask(look(folder), "about", word) if "about" in asked.COMMANDS else (None, [])
+    _, heard = ask(look(folder), "about", word)
 
-    assert heard == ([("drone-1", "about", word)] if "about" in asked.COMMANDS else [])
-    one = AskedHive(Settings(), str(folder), 1.0, None)
-    assert one._owner(look(folder), word) == 1
+    assert heard == [("drone-1", "about", word)]
 
 
 def test_an_owner_elsewhere(hive):
     """A drone on another machine is not asked; the line says where it is."""
-    folder, _ = hive
-    one = AskedHive(Settings(), str(folder), 1.0, None)
+    folder, ask = hive
+    seen = look(folder, hosts=(HERE, "far"))
 
-    with pytest.raises(CommandError, match="that is drone 1's, which runs elsewhere: scrapy ctl on far:"):
-        one._client(look(folder, hosts=(HERE, "far")), 1)
-    assert one._here(look(folder, hosts=(HERE, "far"))) == [0]
+    with pytest.raises(CommandError, match="drone 1's, which runs elsewhere: scrapy ctl on far:"):
+        ask(seen, "host", "example.com")
+    assert ask(seen, "hosts")[1] == [("drone-0", "hosts")]
 
 
 @pytest.mark.parametrize("word", ["http://", "a b", "http://[::1"])
 def test_no_host(hive, word):
     """What is neither a host nor a URL is nobody's."""
-    folder, _ = hive
+    folder, ask = hive
 
     with pytest.raises(CommandError, match="is neither a host nor a URL"):
-        AskedHive(Settings(), str(folder), 1.0, None)._owner(look(folder), word)
+        ask(look(folder), "host", word)
 
 
 def test_one_answers_for_all(hive):
@@ -196,10 +194,11 @@ def test_standard_input_is_named_once(hive):
 
 def test_an_address(hive):
     """A host is found by its address in any spelling, as its drone takes it."""
-    folder, _ = hive
-    one = AskedHive(Settings(), str(folder), 1.0, None)
+    folder, ask = hive
+    for word in ("::1", "[::1]:80"):
+        _, heard = ask(look(folder), "host", word)
 
-    assert one._owner(look(folder), "::1") == one._owner(look(folder), "[::1]:80")
+    assert heard[0][0] == heard[1][0]
 
 
 def test_nobody_is_there(tmp_path, hive):
