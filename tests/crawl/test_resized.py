@@ -12,7 +12,7 @@ STANDINGS = (PROVEN, *UNPROVEN)
 
 
 def test_shares_follow_the_slots():
-    """More slots, or fewer, are shared as if there had been as many from the start; without a limit all may have one."""
+    """Slots are shared as if there had been as many from the start; without a limit every host may have one."""
     slots, fresh = FetchSlots(10), FetchSlots(320)
     slots.resize(320)
     for asked in product(range(0, 320, 80), repeat=4):
