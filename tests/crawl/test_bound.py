@@ -125,6 +125,37 @@ class TestWords:
             "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
         )
 
+    @pytest.mark.parametrize(
+        ("cause", "looked", "figures", "helps"),
+        [
+            (Cause.BANDWIDTH, {"bytes": 15_000_000}, ["5.0 MB"], "BANDWIDTH_MAX"),
+            (Cause.DISK, {"stalled": 1.5, "ran": 0.6}, ["50 %", "20 %"], "CHECKPOINT_INTERVAL"),
+            (Cause.PROCESSOR, {"ran": 2.7, "pages": 210}, ["90 %", "70 pages"], "hive"),
+            (Cause.NAMES, {"naming": 7, "asked": 9}, ["7 of 9"], "DNS_NAMESERVERS"),
+            (Cause.TLS, {"securing": 7, "asked": 9}, ["7 of 9"], "CONCURRENT_REQUESTS"),
+            (Cause.TRANSFER, {"receiving": 7, "asked": 9}, ["7 of 9"], "DOWNLOAD_TRUNCATE"),
+            (Cause.BROWSER, {"rendering": 7, "asked": 9}, ["7 of 9"], "PLAYWRIGHT_MAX_CONTEXTS"),
+            (Cause.READERS, {"reading": 7, "asked": 9}, ["7 of 9"], "SCORER"),
+            (Cause.PAGES, {"processing": 7, "asked": 9}, ["7 of 9"], "pipelines"),
+            (Cause.SLOTS, {"asked": 9, "ready": 4}, ["9 downloads", "4 more hosts"], "CONCURRENT_REQUESTS"),
+            (Cause.FAILURES, {"failing": 7, "waiting": 9}, ["7 of 9"], "HOST_RETRY_WAIT"),
+            (Cause.RETRY_AFTER, {"told": 7, "waiting": 9}, ["7 of 9"], "RETRY_AFTER_MAX"),
+            (Cause.CRAWL_DELAY, {"delayed": 7, "waiting": 9}, ["7 of 9"], "CRAWL_DELAY_MAX"),
+            (Cause.ASIDE, {"aside": 7}, ["7"], "host NAME resume"),
+            (Cause.BUDGETS, {"over_budget": 7}, ["7"], "DOMAIN_BUDGET_PAGES"),
+            (Cause.WORK, {}, [], "seeds"),
+            (Cause.WORK, {"revisited": 7}, [], "REVISIT_AGE"),
+        ],
+    )
+    def test_each_cause(self, cause, looked, figures, helps):
+        """The figures that show it are those of the looks, and the advice is about that cause."""
+        tally = Tally()
+        tally.add(Look(3.0, **looked), cause)
+        why, _, advice = sentence(tally).partition("what helps: ")
+
+        assert [figure for figure in figures if figure not in why] == []
+        assert helps in advice
+
     def test_failures_beside_folded_urls(self):
         """Time is not all that helps while hosts fail, if URLs are folded: the setting that fetches them is named."""
         said = self.said(Cause.FAILURES, waiting=1, failing=1, over_budget=9)

@@ -66,7 +66,10 @@ class TestOneRun:
 
         assert clock.at(ended) == BEGAN
 
-    @pytest.mark.parametrize(("step", "word"), [(-HOUR, "jumped back by 3600"), (HOUR, "jumped forward by 3600")])
+    @pytest.mark.parametrize(
+        ("step", "word"),
+        [(-HOUR, "jumped back by 3600"), (HOUR, "jumped forward by 3600"), (61, "jumped forward by 61")],
+    )
     def test_a_step_is_reported_once(self, start, machine, caplog, step, word):
         """One warning per step, which says how far and which way."""
         clock, _ = start()
@@ -82,7 +85,7 @@ class TestOneRun:
         """Corrections of less than a minute are not reported, however many."""
         clock, _ = start()
         for _ in range(100):
-            machine.set += 30
+            machine.set += 59
             clock()
 
         assert caplog.records == []

@@ -1,24 +1,28 @@
 """Slots and levels that change while a crawl runs."""
 
 import asyncio
+from itertools import product
 
-from webcrawl.frontier.fetch_slots import RESERVE, SHARE, FetchSlots
+from webcrawl.frontier.fetch_slots import PROVEN, SHARE, UNPROVEN, FetchSlots
 from webcrawl.net.connection import Deadlines
 from webcrawl.net.connection_pool import ConnectionPool
 from webcrawl.net.protocols import Bounds
 
+STANDINGS = (PROVEN, *UNPROVEN)
+
 
 def test_shares_follow_the_slots():
-    """More slots, or fewer, are shared as if there had been as many from the start; hosts and requests stay counted."""
+    """Slots are shared as if there had been as many from the start; without a limit every host may have one."""
     slots, fresh = FetchSlots(10), FetchSlots(320)
-    slots.hosts, slots.asked = [4, 3, 2, 1], [1, 0, 0, 0]
     slots.resize(320)
+    for asked in product(range(0, 320, 80), repeat=4):
+        for one in (slots, fresh):
+            one.hosts, one.asked = [200, 150, 100, 50], list(asked)
+        assert [*map(slots.open_to, STANDINGS)] == [*map(fresh.open_to, STANDINGS)]
+        assert slots.share == fresh.share == 320 // SHARE
 
-    assert (slots.share, slots._reserve, slots._reserves) == (fresh.share, fresh._reserve, fresh._reserves)
-    assert (slots.share, slots._reserve) == (320 // SHARE, 320 // RESERVE)
-    assert (slots.hosts, slots.asked) == ([4, 3, 2, 1], [1, 0, 0, 0])
     slots.resize(0)
-    assert slots._count == float("inf")
+    assert all(map(slots.open_to, STANDINGS))
 
 
 def test_bounds_of_a_slow_answer():

@@ -8,6 +8,7 @@ from tests.support.commands import command
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.plain_site import Site, serving
 from tests.support.ports import free_port
+from webcrawl import settings
 
 OPEN = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900, "HOST_PATIENCE": 3600}  # nothing ends soon by itself
 
@@ -159,6 +160,49 @@ def test_a_port_that_is_not_allowed(tmp_path):
     status, lines = ended(crawl_of(tmp_path, "http://127.0.0.1:25/"))
 
     assert (status, lines) == (1, ["1 URL left out by the filter port: PORTS_ALLOWED opens a port"])
+
+
+def test_filters(tmp_path):
+    """Each filter that drops a seed is named with the setting that lets it in; a filter of the user's own by itself."""
+    (tmp_path / "excluded").write_text("excluded.test\n")
+    seeds = [f"http://127.0.0.1/{name}" for name in ("x.exe", "private", "other")]
+    crawl = crawl_of(
+        tmp_path,
+        "http://excluded.test/",
+        "http://127.0.0.1:25/",
+        *seeds,
+        URL_EXCLUDE_FILE=tmp_path / "excluded",
+        URL_EXCLUDE="private",
+        URL_FILTERS=json.dumps({**settings.URL_FILTERS, "os.path.isabs": 950}),
+    )
+    status, lines = ended(crawl)
+
+    assert status == 1
+    for words in (
+        ("excluded", "URL_EXCLUDE_FILE"),
+        ("port", "PORTS_ALLOWED"),
+        ("extension", "URL_EXCLUDE_EXTENSIONS"),
+        ("expression", "URL_EXCLUDE"),
+        ("isabs", "URL_FILTERS"),
+    ):
+        assert [line for line in lines if all(word in line for word in words)], (words, lines)
+    assert len(lines) == 5
+
+
+class Nowhere(Site):
+    """Its page has moved to what is no URL."""
+
+    def answer(self):
+        self.say(404 if self.path == "/robots.txt" else 302, b"", location="http://")
+
+
+def test_a_seed_that_leads_to_no_url(tmp_path):
+    """The seed is named, and that it leads nowhere."""
+    with serving(Nowhere) as site:
+        status, lines = ended(crawl_of(tmp_path, f"{site}/"))
+
+    assert status == 1
+    assert f"{site}/ leads to nothing" in lines[0]
 
 
 def test_one_line_per_kind(tmp_path):

@@ -193,22 +193,6 @@ class TestRequests:
 
 
 class TestJobdir:
-    def test_it_belongs_to_its_spider(self, simweb, shop):
-        """Another spider on the JOBDIR of a crawl is refused in one line; the crawl goes on as if nothing had been."""
-        server = simweb(2, 20, size=(2000, 3000))
-        crawl = shop(server, "follow", " ".join(server.world.seeds()))
-        assert crawl.run(CLOSESPIDER_PAGECOUNT=3) == 0
-        before = len(requests(server))
-
-        other = shop(server, "form", f"{server.world.origin(0)}/", many=1)
-
-        assert other.run() == 1
-        said = other.output.read_text()
-        assert said == f"{crawl.jobdir}: belongs to the spider follow, not form: use another JOBDIR\n"
-        assert len(requests(server)) == before
-        assert crawl.run() == 0
-        assert len(requests(server)) > before
-
     def test_a_callback_that_is_no_more(self, tmp_path, simweb, shop):
         """When a spider no longer has the method that queued requests call, they end, and the crawl goes on."""
         server = simweb(1, 5, mix={"status_503": 1.0}, size=(2000, 3000))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
 
@@ -19,20 +18,16 @@ from tests.support.walled_web import (
     APP,
     BOTH,
     HOSTS,
-    LOST,
     OPEN,
     OWNERS,
     PAGES,
     SHUT,
     SIX,
-    SOFT,
     WALLED,
-    WALLS,
     WalledWeb,
     pages_of,
 )
 from webcrawl.record.fulltext.text_search import SearchAll
-from webcrawl.tools.verify.verify_crawl import verify
 
 pytestmark = pytest.mark.campaign
 SETTINGS = {
@@ -128,30 +123,6 @@ def test_the_index_has_what_the_text_has(crawled):
     }
 
 
-def test_the_table_names_what_each_answer_is(crawled):
-    """Walls by vendor, soft 404s that the probe has shown, shells; the last row of a page has nothing."""
-    crawl, _, log = crawled
-    rows = []
-    for path in (crawl.jobdir / "tables").glob("pages-*.parquet"):
-        rows += pq.read_table(path, columns=["url", "recognised"]).to_pylist()
-    found = {}
-    for row in rows:
-        found.setdefault(parts(row["url"]), set()).add(row["recognised"])
-
-    assert all(found[host, "1"] == {"shell"} for host in APP)
-    assert all(found[host, lost] == {"soft404"} for host in SOFT for lost in LOST)
-    assert all(None in found[host, page] for host, page in truth() if host not in APP)
-    assert {host: found[host, ""] for host in SHUT} == {host: {f"wall:{WALLED[host][0]}"} for host in SHUT}
-    assert len(rows) == sum(map(len, log.values()))
-
-
-def test_links_of_walls_are_not_followed(crawled):
-    """Nobody asked for them."""
-    _, _, log = crawled
-
-    assert not any(path == "beyond" for _, path in log)
-
-
 def test_walls_cost_no_budget(crawled, tmp_path):
     """A domain's pages are those that were let in, however often its wall has answered, and none is owed."""
     crawl, _, _ = crawled
@@ -161,16 +132,6 @@ def test_walls_cost_no_budget(crawled, tmp_path):
     assert {one["pages"] for one in found} == {len(PAGES)}
     assert {one["over_budget"] for one in found} == {0}
     assert {one["debt"] for one in found} == {0}
-
-
-def test_the_report_counts_walls_by_vendor(crawled, tmp_path):
-    """Those that are shut at the end, one of each."""
-    crawl, _, _ = crawled
-
-    assert scrapy(["report", str(crawl.jobdir), "-o", str(tmp_path / "r.html")], ROOT, tmp_path / "out") == 0
-    page = (tmp_path / "r.html").read_text()
-    assert f"{len(SHUT)} hosts behind walls (" in page
-    assert all(f"{vendor}: 1" in page for vendor in WALLS)
 
 
 def test_who_is_let_in_crawls_at_once(crawled):
@@ -187,17 +148,6 @@ def why(crawl, host, path, folder):
     return json.loads(out.read_text())
 
 
-def test_why_has_one_clear_answer(crawled, tmp_path):
-    """Of a page that a wall keeps from us, and of one that came after it."""
-    crawl, _, _ = crawled
-    shut, soon = why(crawl, "datadome-shut.test", "", tmp_path), why(crawl, "datadome-soon.test", "", tmp_path)
-
-    assert (shut["state"], soon["state"]) == ("queued", "fetched")
-    assert "its host is behind a wall: datadome, " in shut["reason"]
-    assert soon["reason"].startswith("answered 200 (text/html")
-    assert "wall" not in soon["reason"]
-
-
 def test_hosts_on_ipv6_are_reached(crawled):
     """One that has no other address, and one whose IPv4 address is silent: none of their URLs has failed."""
     crawl, _, log = crawled
@@ -207,10 +157,3 @@ def test_hosts_on_ipv6_are_reached(crawled):
     assert {ip for host, ip in found if host in (SIX, BOTH)} == {"::1"}
     assert {tuple(notes) for host in (SIX, BOTH) for page in PAGES for notes in log[host, page]} == {("-",)}
     assert crawl.stats.get("outcome/connect_timeout", 0) == 0
-
-
-def test_nothing_is_damaged(crawled):
-    """Although the crawl was killed among it."""
-    crawl, _, _ = crawled
-
-    assert list(verify(crawl.jobdir, Counter())) == []

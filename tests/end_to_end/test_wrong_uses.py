@@ -23,6 +23,8 @@ WRONG = {
     f"crawl {SITE} -a scope": "error: Invalid -a value, use -a NAME=VALUE",
     f"crawl {SITE} -a scope=site": "-a scope=site: must be any, seeds, domain, host",
     f"crawl {SITE} -a limit=0": "-a limit=0: must be a whole number from 1",
+    f"crawl {SITE} -a limit=٣": "-a limit=٣: must be a whole number from 1",
+    "crawl web web": "error: URLs are needed, or exactly one spider is needed: webcrawl crawl NAME",
     f"crawl {SITE} -a since=": "-a since=: names no earlier crawl",
     f"crawl {SITE} -a since=nowhere": "-a since=nowhere: no such file or folder",
     f"crawl {SITE} --bogus": "error: unknown option --bogus",

@@ -115,12 +115,6 @@ def test_wrong_uses(words, line):
     assert line in done.stderr
 
 
-def test_the_readme_has_all():
-    """The folder's README names every peer."""
-    text = (ROOT / "benchmarks/peers/README.md").read_text(encoding="utf-8")
-    assert [name for name in peers.ALL if f"`{name}`" not in text] == []
-
-
 def test_the_tools_of_java_are_looked_for(tmp_path, monkeypatch, capsys):
     """Without Java and Maven its crawlers are skipped, each with a line that names what is not installed."""
     monkeypatch.setattr("shutil.which", lambda _: None)

@@ -138,6 +138,16 @@ class TestAccount:
         assert account.wishes == [WISH]
         assert "joe" in page(account, NOW)
 
+    def test_until_when(self, job):
+        """Whether it is for good, or until a day, and whether that is over."""
+        account = account_of(job, site_of("b.test"))
+        now = f"{page(account, NOW)}"
+        account.wishes[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
+        later = f"{page(account, NOW)}"
+
+        assert ("for good" in now, "that time is over" in now) == (True, False)
+        assert ("for good" in later, "that time is over" in later) == (False, True)
+
     def test_no_other_is(self, job):
         """Other sites' records are not an owner's business."""
         account = account_of(job, site_of("a.test"))

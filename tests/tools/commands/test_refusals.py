@@ -72,8 +72,6 @@ class TestSeeds:
     @pytest.mark.parametrize(
         ("name", "content", "why"),
         [
-            ("missing.txt", None, "No such file or directory"),
-            ("empty.csv", b"", "is empty"),
             ("random.txt", bytes(range(256)) * 20, "is binary; a list of seeds must be text"),
             (
                 "bad.txt",
@@ -86,24 +84,15 @@ class TestSeeds:
         ],
     )
     def test_a_list_that_gives_no_seed(self, tmp_path, caplog, name, content, why):
-        """A seed list that is missing, empty, binary, bad in all lines or of unknown kind is named with the reason."""
+        """A seed list that is binary, cut, bad in all lines or of unknown kind is named with the reason."""
         path = tmp_path / name
-        if content is not None:
-            path.write_bytes(content)
+        path.write_bytes(content)
 
         line = told({"seeds": str(path)}, JOBDIR=str(tmp_path / "job"))
 
         assert line.startswith(f"{path}: ")
         assert why in line
         assert caplog.messages == []
-
-    def test_a_directory(self, tmp_path):
-        """A directory is not a seed list."""
-        (tmp_path / "seeds.txt").mkdir()
-
-        line = refused(Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}))
-
-        assert line == f"{tmp_path}/seeds.txt: is a directory"
 
     def test_one_of_several(self, tmp_path, seeds):
         """One missing list among several stops the crawl too."""
@@ -141,39 +130,6 @@ class TestFeeds:
 
         assert said == f"FEEDS: {tmp_path}/x: cannot be stored: Python knows no encoding utf-9"
 
-    def test_an_unknown_format(self, tmp_path, seeds):
-        """So is a feed whose format nobody knows."""
-        settings = {"JOBDIR": str(tmp_path / "job"), "FEEDS": {f"{tmp_path}/x": {"format": "xyz"}}}
-
-        assert told({"seeds": str(seeds)}, **settings).endswith("/x: cannot be stored: Unknown feed format: xyz")
-
-
-class TestArguments:
-    @pytest.mark.parametrize(
-        ("arguments", "line"),
-        [
-            ({}, "no seeds: give -a seeds=FILE or a URL, several with commas between"),
-            ({"seeds": " "}, "no seeds: give -a seeds=FILE or a URL, several with commas between"),
-            (
-                {"sedes": "a.txt"},
-                "-a sedes=…: unknown argument; allowed are seeds, scope, limit, since, follow, languages",
-            ),
-            ({"seeds": "a.txt", "scope": "all"}, "-a scope=all: must be any, seeds, domain, host"),
-            ({"seeds": "a.txt", "limit": "0"}, "-a limit=0: must be a whole number from 1"),
-            ({"seeds": "a.txt", "limit": "ten"}, "-a limit=ten: must be a whole number from 1"),
-            ({"seeds": "a.txt", "limit": "٣"}, "-a limit=٣: must be a whole number from 1"),
-        ],
-    )
-    def test_wrong_arguments(self, arguments, line):
-        """A spider argument that is missing, misspelt or out of range is named with what is allowed."""
-        assert told(arguments) == line
-
-    def test_as_a_command(self, tmp_path):
-        """On the command line that line is the only output."""
-        line = refused(Crawl(tmp_path / "job", {"seeds": "a.txt", "limit": "0"}))
-
-        assert line == "-a limit=0: must be a whole number from 1"
-
 
 class TestSpiders:
     @pytest.mark.parametrize("spider", ["webb", "Web", "web\n"])
@@ -183,16 +139,6 @@ class TestSpiders:
 
         hint = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
         assert line.endswith(f": no such spider; this project has walk, web; {hint}")
-
-    @pytest.mark.parametrize("words", [[], ["web", "web"]])
-    def test_not_one_spider(self, tmp_path, words):
-        """No spider, or two, is a usage error in one line, exit status 2."""
-        crawl = Crawl(tmp_path / "job")
-        crawl.words = lambda **settings: ["scrapy", "crawl", *words]
-
-        assert crawl.run() == 2
-        assert crawl.output.read_text().splitlines()[-1].endswith("exactly one spider is needed: scrapy crawl NAME")
-        assert "Traceback" not in crawl.output.read_text()
 
 
 class TestSettings:
@@ -214,13 +160,6 @@ class TestSettings:
 
         assert line.startswith(f"{name} = ")
         assert line.endswith(f": must be {allowed}")
-
-    def test_a_pipeline_that_is_not_there(self, tmp_path, seeds):
-        """A pipeline whose module cannot be found is named."""
-        line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), ITEM_PIPELINES='{"no.such.Pipeline": 1}')
-
-        assert line.startswith("ITEM_PIPELINES = {'no.such.Pipeline': 1}: ")
-        assert line.endswith("(no.such.Pipeline: No module named 'no')")
 
     @pytest.mark.parametrize(
         ("setting", "text", "why"),

@@ -226,27 +226,25 @@ def test_the_owner_is_asked(asked, word):
     _, heard = ask(look_at(folder), "about", word)
 
     assert heard == [("drone-1", "about", word)]
-    one = HiveClient(Settings(), str(folder), 1.0, None)
-    assert one._owner(look_at(folder), word) == 1
 
 
 def test_an_owner_elsewhere(asked):
     """A drone on another machine is not asked; the line says where it is."""
-    folder, _ = asked
-    one = HiveClient(Settings(), str(folder), 1.0, None)
+    folder, ask = asked
+    seen = look_at(folder, hosts=(HERE, "far"))
 
-    with pytest.raises(CommandError, match="that is drone 1's, which runs elsewhere: scrapy ctl on far:"):
-        one._client(look_at(folder, hosts=(HERE, "far")), 1)
-    assert one._here(look_at(folder, hosts=(HERE, "far"))) == [0]
+    with pytest.raises(CommandError, match="drone 1's, which runs elsewhere: scrapy ctl on far:"):
+        ask(seen, "host", "example.com")
+    assert ask(seen, "hosts")[1] == [("drone-0", "hosts")]
 
 
 @pytest.mark.parametrize("word", ["http://", "a b", "http://[::1"])
 def test_no_host(asked, word):
     """What is neither a host nor a URL is nobody's."""
-    folder, _ = asked
+    folder, ask = asked
 
     with pytest.raises(CommandError, match="is neither a host nor a URL"):
-        HiveClient(Settings(), str(folder), 1.0, None)._owner(look_at(folder), word)
+        ask(look_at(folder), "host", word)
 
 
 def test_one_answers_for_all(asked):
@@ -305,10 +303,11 @@ def test_standard_input_is_named_once(asked):
 
 def test_an_address(asked):
     """A host is found by its address in any spelling, as its drone takes it."""
-    folder, _ = asked
-    one = HiveClient(Settings(), str(folder), 1.0, None)
+    folder, ask = asked
+    for word in ("::1", "[::1]:80"):
+        _, heard = ask(look_at(folder), "host", word)
 
-    assert one._owner(look_at(folder), "::1") == one._owner(look_at(folder), "[::1]:80")
+    assert heard[0][0] == heard[1][0]
 
 
 def test_nobody_is_there(tmp_path, asked):
