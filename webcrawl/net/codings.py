@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -12,11 +11,7 @@ import brotli  # type: ignore[import-untyped]  # untyped
 from isal import igzip_lib
 
 from webcrawl.base.gzip_header import FIELDS, MAGIC, SHORTEST, header_end
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from webcrawl.base.zstd_frame import zstd
 
 ACCEPTED = b"gzip, deflate, br, zstd"
 # isal's stubs declare its error class as an instance

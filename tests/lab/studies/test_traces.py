@@ -7,8 +7,8 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from backports import zstd
 
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.studies.traces import NoTrace, links_of, read_trace
 from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
 

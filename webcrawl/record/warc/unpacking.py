@@ -7,17 +7,13 @@ begins: the byte of the file at which its member begins, and how many unpacked b
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, Protocol, cast
 
 from isal import igzip_lib
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from webcrawl.base.zstd_frame import zstd
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
