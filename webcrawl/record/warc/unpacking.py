@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip_lib
 
 from webcrawl.base.zstd_frame import zstd
+from webcrawl.net.codings import MemberCoding
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
@@ -53,18 +54,6 @@ class Place(NamedTuple):
         return f"{self.offset} + {self.skip}" if self.skip else str(self.offset)
 
 
-class Coding(Protocol):
-    """A decoder of one member, as bz2 has it."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 class Plain:
     """The coding of a file that is not packed, which ends with the file."""
 
@@ -78,7 +67,7 @@ class Plain:
 class Form(NamedTuple):
     """The packing of a file."""
 
-    new: Callable[[], Coding]
+    new: Callable[[], MemberCoding]
     magic: bytes  # how its members begin; none: it is not packed
     begin: int = 0  # where the first member lies
 
@@ -144,7 +133,7 @@ class Unpacked:
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = self._data = b""
-        self._coding: Coding | None = None
+        self._coding: MemberCoding | None = None
         self._parts = [_Part(at)]
         self._file.seek(at)
         short = at > self._end
