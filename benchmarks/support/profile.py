@@ -90,7 +90,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/base/surt.py": OUTPUTS,
     "webcrawl/store/jobdir/": LOGS,
     "webcrawl/store/jobdir/index_line.py": OUTPUTS,
-    "webcrawl/store/jobdir/link_line.py": OUTPUTS,
+    "webcrawl/store/jobdir/log_lines.py": OUTPUTS,
     "webcrawl/store/jobdir/host_row.py": FRONTIER,
     "webcrawl/store/jobdir/queue_row.py": FRONTIER,
     "webcrawl/store/jobdir/domain_row.py": FRONTIER,

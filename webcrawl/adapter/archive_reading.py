@@ -43,8 +43,7 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.long_bodies import ROOM
-from webcrawl.record.archives.archives import LOST, Answer, Archives
-from webcrawl.record.archives.originals import NAME, Originals
+from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -323,7 +322,7 @@ def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _originals(db: CrawlDB) -> Originals:
-    originals = Originals(db.folder / NAME)
+    originals = Originals(db.folder / ORIGINALS)
     db.join(originals)
     return originals
 

@@ -24,7 +24,7 @@ from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import reason_of
-from webcrawl.record.logs.error_tail import last_errors
+from webcrawl.record.error_tail import last_errors
 from webcrawl.urls.optout import OptOut
 from webcrawl.urls.seeds.seed_rows import SeedError
 

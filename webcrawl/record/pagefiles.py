@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,13 +11,12 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LONGEST
-from webcrawl.store.jobdir.link_line import field
+from webcrawl.store.jobdir.log_lines import field
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
 LOG = "logs/store.log"
-SHAPE = re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n")
 
 
 class About(NamedTuple):

@@ -33,7 +33,7 @@ FORGET = "DELETE FROM output WHERE path = ?"
 USED = "DELETE FROM meta WHERE name = ?"
 AT_ONCE = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost twice as much
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
-STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/stored.py)
+STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/storing.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
 NOTHING: Mark = 0, 0
 

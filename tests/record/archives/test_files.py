@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.hive_jobs import named
-from webcrawl.record.archives.archives import NoArchive, archive_files
+from webcrawl.record.warc.archive_files import NoArchive, archive_files
 
 
 @pytest.fixture(name="hive")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.base.row_bound import FEW
-from webcrawl.store.jobdir.link_line import MOST, field, lines, page_lines, unlogged
+from webcrawl.store.jobdir.log_lines import MOST, field, link_lines, page_lines, unlogged
 
 STRANGE = ["a\tb", "\\", "\x7f", "\x00", "\x85", "\u2028", "\ud800", "\u00a0", "é", "http://u:p@a.test/x", "mailto:a@b"]
 TEXTS = st.sampled_from(["/x", "two words", "", *STRANGE]) | st.text(max_size=20)
@@ -23,7 +23,7 @@ def test_one_join_says_what_fields_say(page, links):
     """Whatever is escaped in one field is escaped in all lines of the page."""
     kinds, addresses, targets, texts = zip(*links, strict=True)
     columns = kinds, addresses, [target or "" for target in targets], texts
-    assert page_lines(page, *columns) == lines(page, links) == one_by_one(page, links)
+    assert page_lines(page, *columns) == link_lines(page, links) == one_by_one(page, links)
 
 
 def test_each_strange_character_alone():
@@ -34,7 +34,7 @@ def test_each_strange_character_alone():
             row[place] = strange
             links = [("a", "/y", None, "plain"), tuple(row)]
 
-            assert lines("http://p.test/", links) == one_by_one("http://p.test/", links)
+            assert link_lines("http://p.test/", links) == one_by_one("http://p.test/", links)
 
 
 def test_a_page_of_equal_links_below_a_long_url():

@@ -14,7 +14,7 @@ from webcrawl.base.dates import digits, iso
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 from webcrawl.base.readable import ReadableFormatter, readable, url_without_credentials
 from webcrawl.store.jobdir.crawl_line import line
-from webcrawl.store.jobdir.link_line import lines
+from webcrawl.store.jobdir.log_lines import link_lines
 
 AT = 1308849128.802
 PLAIN = {
@@ -129,30 +129,32 @@ class TestLinksLog:
         """A line has the page, the link as written, its canonical form (empty if it has none), kind and anchor text."""
         links = [("a", "x y.html", "http://p.test/x%20y.html", "Über uns"), ("img", "data:", None, "")]
 
-        assert lines("http://p.test/", links).decode() == (
+        assert link_lines("http://p.test/", links).decode() == (
             "http://p.test/\tx y.html\thttp://p.test/x%20y.html\ta\tÜber uns\nhttp://p.test/\tdata:\t\timg\t\n"
         )
 
     def test_no_links_no_line(self):
         """A page without links writes nothing."""
-        assert lines("http://p.test/", []) == b""
+        assert link_lines("http://p.test/", []) == b""
 
     def test_what_would_break_a_line_is_escaped(self):
         """Tabs, line ends of every kind, other control characters and the backslash are escaped."""
-        anchor = lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
+        anchor = link_lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
 
         assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
 
     def test_credentials_are_left_out(self):
         """The link as written has no user name and password; its other forms never had."""
-        line = lines("http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]).decode()
+        line = link_lines(
+            "http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]
+        ).decode()
 
         assert line == "http://p.test/\thttp://a.test/x@y\thttp://a.test/x@y\ta\tme@a\n"
 
     @pytest.mark.parametrize("mark", MARKS, ids=ascii)
     def test_no_mark_turns_what_a_person_reads(self, mark):
         """Direction marks are escaped in every field, so that a terminal shows a line in its real order."""
-        line = lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
+        line = link_lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
 
         assert mark not in line
         assert line.split("\t")[-1] == f"txt.\\u{ord(mark):04x}gnp.exe\n"
@@ -162,14 +164,14 @@ class TestLinksLog:
         persian, hindi = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
         text = f"{persian} {hindi} \U0001f469\u200d\U0001f680 \u05e9\u05dc\u05d5\u05dd"
 
-        assert lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
+        assert link_lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
 
     @given(page=ANY, links=st.lists(LINK, max_size=4))
     @example(NASTY, [(NASTY, NASTY, NASTY, NASTY), ("", "", None, "")])
     @example("\\t", [("\\", "\\n", None, "\\x00")])
     def test_any_texts_are_five_fields_per_line(self, page, links):
         """Every link is one line of five fields, and each field can be read back unchanged."""
-        text = lines(page, links).decode()
+        text = link_lines(page, links).decode()
 
         rows = [row.split("\t") for row in text.splitlines()]
         assert text.count("\n") == len(rows) == len(links)

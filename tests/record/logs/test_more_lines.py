@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link
 from webcrawl.record import pagefiles
-from webcrawl.store.jobdir import request_line, skip_line
-from webcrawl.tools.verify.check_outputs import SHAPES
+from webcrawl.store.jobdir.log_lines import SHAPES, request_line, skipped_lines
 
 AT = 1308849128.802
 NASTY = "http://u:secret@a.test/ \t\n\x1f\x85\u2028\ud800é"
@@ -16,7 +15,7 @@ texts = st.text(max_size=20) | st.sampled_from([NASTY])
 
 def test_a_skipped_url():
     """Time, reason, URL without credentials, page."""
-    found = skip_line.lines(AT, "length", ["http://u:p@a.test/x", "a\tb"], "http://a.test/")
+    found = skipped_lines(AT, "length", ["http://u:p@a.test/x", "a\tb"], "http://a.test/")
 
     assert found == (
         b"2011-06-23T17:12:08.802Z\tlength\thttp://a.test/x\thttp://a.test/\n"
@@ -29,13 +28,11 @@ def test_a_request():
     again = Link("http://a.test/", "LP", attempt=1, struck=2)
 
     assert (
-        request_line.line(AT, "GET", again.url, again)
+        request_line(AT, "GET", again.url, again)
         == b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tLP\t3\t-\t0.000\t-\n"
     )
-    assert request_line.line(AT, "GET", "http://u:p@a.test/", None).endswith(
-        b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n"
-    )
-    waited = request_line.line(AT, "GET", again.url, again, 1.5, 1.0, "politeness")
+    assert request_line(AT, "GET", "http://u:p@a.test/", None).endswith(b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n")
+    waited = request_line(AT, "GET", again.url, again, 1.5, 1.0, "politeness")
     assert waited.endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
 
 
@@ -45,8 +42,8 @@ def test_any_text_has_its_line(name, one, other):
     """Each line has the form that `scrapy verify` wants, and names no password."""
     link = Link(one, via=other)
     line = {
-        "skipped": lambda: skip_line.lines(AT, "length", [other], "http://a.test/"),
-        "requests": lambda: request_line.line(AT, "GET", one, link),
+        "skipped": lambda: skipped_lines(AT, "length", [other], "http://a.test/"),
+        "requests": lambda: request_line(AT, "GET", one, link),
         "store": lambda: pagefiles.line(link, pagefiles.About(one, 200, other, other), 1, 2, 3),
     }[name]()
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from webcrawl.record.tables.ended import host_parts
+from webcrawl.record.tables.rows import host_parts
 from webcrawl.urls.host_names import RegisteredDomains
 
 

@@ -9,7 +9,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Archived, Link, Outcome, Status, Timings
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.record.tables.ended import Ended, host_parts
+from webcrawl.record.tables.rows import Ended, host_parts
 
 
 @pytest.fixture(name="job")

@@ -15,7 +15,8 @@ from webcrawl.crawl.last_run import terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
-from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.jobdir.log_lines import last_sent
+from webcrawl.store.jobdir.log_lines import request_line as line
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account.account_page import kept, page, sheet

@@ -9,7 +9,7 @@ from tests.support.outputs import Crawl
 from webcrawl.adapter.extensions.checkpoints import state_name
 from webcrawl.adapter.pipelines.tags import TagsPipeline
 from webcrawl.content.html.tag_counts import TagCounts
-from webcrawl.tools.verify.check_outputs import POSITION, SHAPES
+from webcrawl.store.jobdir.log_lines import SHAPES, TAGS_POSITION
 from webcrawl.tools.verify.verify_crawl import verify
 
 LINES = {
@@ -60,14 +60,14 @@ class TestTags:
     def tags(self, crawl, *, clean, text="a\t2\t1\n"):
         counts = TagCounts()
         counts.add([b"a", b"a"])
-        crawl.db.set(POSITION, msgpack.packb(counts.rows()))
+        crawl.db.set(TAGS_POSITION, msgpack.packb(counts.rows()))
         crawl.db.set("clean", clean)
         crawl.checkpoint()
         (crawl.root / "tags.tsv").write_text(text)
 
     def test_its_name_is_that_of_the_pipeline(self):
         """The position is found where the pipeline puts it."""
-        assert f"pipeline.{state_name(TagsPipeline)}" == POSITION
+        assert f"pipeline.{state_name(TagsPipeline)}" == TAGS_POSITION
 
     def test_the_counts_of_the_last_checkpoint(self, crawl):
         """After a crawl that has ended, the file has the counts in crawl.db; it may be missing."""

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
 from webcrawl.base.zstd_frame import zstd
-from webcrawl.record.logs.url_trace import MAGIC, PAGE
+from webcrawl.record.url_trace import MAGIC, PAGE
 from webcrawl.store.errors import StoreError
 
 MARKS = {"\t": "a tab", " ": "a blank", ",": "a comma"}  # between the ends of an edge

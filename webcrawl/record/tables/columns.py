@@ -19,7 +19,7 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.documents.quality import COLUMNS as QUALITY
 from webcrawl.content.page import Page
-from webcrawl.record.tables.ended import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
+from webcrawl.record.tables.rows import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
 from webcrawl.urls.canonical import MAX_LENGTH
 
 TIME = pa.timestamp("ms", tz="UTC")

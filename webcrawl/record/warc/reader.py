@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from webcrawl.record.warc.packed_files import opened
+from webcrawl.record.warc.archive_files import opened
 from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs

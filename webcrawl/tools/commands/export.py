@@ -251,7 +251,7 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     """Copy what is finished; return whether everything is in the store now."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
-    from webcrawl.record.objectstore.place import below, open_place  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.place import Place, below  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
@@ -263,7 +263,7 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     for crawl in crawls_of(jobdir):
         JobDir.open(crawl)
         address = below(given, crawl.name) if given and drones else given
-        for line, is_sound in copied(crawl, address, keep=keep, open_place=open_place):
+        for line, is_sound in copied(crawl, address, keep=keep, open_place=Place):
             sound = sound and is_sound
             say(line)
     return sound

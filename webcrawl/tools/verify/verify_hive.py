@@ -22,9 +22,8 @@ from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_outputs import ABSENT
 from webcrawl.tools.verify.holdings import Line, Names, Shared, archived, hosts, lines, pages, shared, tried_again
-from webcrawl.tools.verify.verify_crawl import guarded, verify
+from webcrawl.tools.verify.verify_crawl import ABSENT, guarded, verify
 from webcrawl.urls.host_names import RegisteredDomains
 
 TOLD = 20  # places of each kind; of the others only how many there are
@@ -45,10 +44,10 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         crawls[number] = crawl
         found.update({_named(name, crawl): many for name, many in mine.items()})
     found["drones"] = len(crawls)
-    yield from guarded(lambda: _members([*crawls.values()]))
-    yield from guarded(lambda: _once(crawls, found, "pages", pages, "is in the log of {} too"))
-    yield from guarded(lambda: _archives(crawls, found))
-    yield from guarded(lambda: _once(crawls, found, "hosts in use", hosts, "has URLs in {} too"))
+    yield from guarded(_members, [*crawls.values()])
+    yield from guarded(_once, crawls, found, "pages", pages, "is in the log of {} too")
+    yield from guarded(_archives, crawls, found)
+    yield from guarded(_once, crawls, found, "hosts in use", hosts, "has URLs in {} too")
     yield from stats_file.check(jobdir)
 
 

@@ -30,7 +30,6 @@ from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import read
-from webcrawl.tools.wacz.cut_records import CUT, mended
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -41,11 +40,13 @@ from webcrawl.tools.wacz.packable_archives import (
     merged,
 )
 from webcrawl.tools.wacz.warc_records import (
+    CUT,
     PageEntry,
     Reference,
     elsewhere,
     first_of,
     header,
+    mended,
     pages,
     records,
     unanswered,
