@@ -208,7 +208,7 @@ class Records:
         if not self._found(torn, begin):
             self.place = Place(self.size, 0)
             if self._is_packed:
-                self._skip_member(begin)
+                self.place = Place(self._unpacked.find_record(begin.offset + 1, START, STARTS), 0)
         at, size = begin.offset, self.place.offset - begin.offset
         if not self._is_packed:
             at, size = sum(begin), sum(self.place) - sum(begin)
@@ -234,20 +234,6 @@ class Records:
             return False
         self.place = unpacked.place
         return True
-
-    def _skip_member(self, begin: Place) -> None:
-        """Gzip's magic occurs by chance every 16 million bytes: a member must also begin with a record."""
-        unpacked = self._unpacked
-        at = begin.offset + 1
-        while (at := unpacked.find_member(at)) < self.size:
-            try:
-                unpacked.seek(Place(at, 0))
-                if unpacked.begins(START, STARTS):
-                    break
-            except Torn:
-                pass
-            at += 1
-        self.place = Place(at, 0)
 
 
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:

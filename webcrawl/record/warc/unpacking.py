@@ -297,3 +297,18 @@ class Unpacked:
             tail = (tail + piece)[1 - len(self._form.magic) :]
             at += len(piece)
         return self._end
+
+    def find_record(self, at: int, mark: re.Pattern[bytes], size: int) -> int:
+        """Return where the next member begins that begins with this mark, from byte `at` on; the end if none does.
+
+        Gzip's magic occurs by chance every 16 million bytes, so more than that is looked at.
+        """
+        while (at := self.find_member(at)) < self._end:
+            try:
+                self.seek(Place(at, 0))
+                if self.begins(mark, size):
+                    break
+            except Torn:
+                pass
+            at += 1
+        return at
