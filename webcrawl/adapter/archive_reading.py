@@ -45,7 +45,7 @@ from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.long_bodies import ROOM
 from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ class RereadingSpider(WebSpider):
         yield
 
 
-class Places:
+class Places(Part):
     """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -286,9 +286,6 @@ class Places:
 
     def set(self, name: str, place: Place) -> None:
         self._new[name] = place
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         for name, place in self._new.items():

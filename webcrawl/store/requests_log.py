@@ -9,14 +9,14 @@ after its last checkpoint is in requests.log and not in crawl.log, which is cut 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import msgpack
 
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 
@@ -98,7 +98,7 @@ class Saved(NamedTuple):
     windows: tuple[Window, ...] = ()
 
 
-class Windows:
+class Windows(Part):
     """Part of each checkpoint. A run that ends without having said so leaves a window.
 
     `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before its first
@@ -117,10 +117,6 @@ class Windows:
     def end(self) -> None:
         """No request follows."""
         self._over = True
-
-    def prepare(self) -> Iterator[None]:
-        """There is nothing to do ahead."""
-        yield from ()
 
     def save(self) -> None:
         self._db.set(KEY, bytes(msgpack.packb((self._clock(), self.found, self._over))))

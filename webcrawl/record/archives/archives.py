@@ -34,6 +34,7 @@ from webcrawl.record.archives.archived_answers import (
 from webcrawl.record.warc.archive_files import name_of, size_of
 from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
 from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -238,7 +239,7 @@ CREATE TABLE IF NOT EXISTS original (
 AT_ONCE = 4096  # places in memory
 
 
-class Originals:
+class Originals(Part):
     """By identifier, by URL and date, and by payload digest: revisit records name any of them."""
 
     def __init__(self, path: Path) -> None:
@@ -301,9 +302,6 @@ class Originals:
         self._db.close()
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self._new:

@@ -21,9 +21,9 @@ from webcrawl.content.formats.pdf_worker import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import regular
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.jobdir.outputs import open_noted
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
@@ -129,7 +129,7 @@ def name_of(number: int) -> str:
     return f"{FOLDER}/text-{number:05d}.jsonl.gz"
 
 
-class TextFiles:
+class TextFiles(Part):
     """Appends lines. As a Part it ends the open member: a checkpoint notes whole members alone."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
@@ -192,9 +192,6 @@ class TextFiles:
         self._output = None
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         if self._output is not None:
@@ -284,11 +281,9 @@ def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> 
 
 
 def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
-    """A file that may still have its `.open`, which may be removed at this moment."""
+    """A file that may still have its `.open`."""
     path = jobdir / name_of(number)
-    for candidate in (path, path.with_name(path.name + OPEN), path):
-        try:
-            return path, regular(candidate)
-        except FileNotFoundError:
-            continue
-    raise Missing(f"{path}: moved or removed, and the index does not have its pages")
+    file = open_noted(jobdir, name_of(number))
+    if file is None:
+        raise Missing(f"{path}: moved or removed, and the index does not have its pages")
+    return path, file

@@ -29,7 +29,7 @@ from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.record.fulltext.index_fields import ORDINAL, fields, register, schema, unfindable
 from webcrawl.record.fulltext.text_files import Place, TextFiles, lines
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import for_reading
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -217,7 +217,7 @@ START = Place(0, 0)
 CHARACTERS, PAGES = 16 << 20, 4000
 
 
-class Indexer:
+class Indexer(Part):
     """A Part, and a follower of checkpoints; the crawl's thread never waits for it before the end."""
 
     def __init__(
@@ -297,9 +297,6 @@ class Indexer:
         self._place = place
 
     # -- in the crawl's
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         """Notes how far the index is: the next start need not read what is before that."""

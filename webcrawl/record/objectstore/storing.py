@@ -22,7 +22,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.record.objectstore.place import Place, Refused
 from webcrawl.record.objectstore.upload import Sender, Sent
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -122,7 +122,7 @@ LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, 
 REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
 
 
-class Storing:
+class Storing(Part):
     """A Part, and a follower of checkpoints. `hurry`: whether the crawl was told to stop."""
 
     def __init__(
@@ -217,9 +217,6 @@ class Storing:
                 self._removals[name] = self._sender.remove(name)
 
     # -- what came of it
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         """Notes what was verified since; the files may go after this checkpoint."""

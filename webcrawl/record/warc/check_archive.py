@@ -15,9 +15,9 @@ from webcrawl.base.surt import surt
 from webcrawl.content.formats.payload_type import UNNAMED
 from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
+from webcrawl.store.disk import lines_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
-from webcrawl.store.jobdir.index_line import LONGEST as LONGEST_LINE
 from webcrawl.store.output import OPEN
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
@@ -154,13 +154,12 @@ class Index:
 
     def read(self) -> Iterator[DamagedFile]:
         """Yields each line that is none, is not in order, or is of a record that has one already."""
-        at, before, is_sorted = 0, b"", self._path.suffix != OPEN
-        self._file.seek(0)
-        while at < self._length and (line := self._file.readline(min(LONGEST_LINE, self._length - at))):
+        before, is_sorted = b"", self._path.suffix != OPEN
+        for at, line in lines_of(self._file, self._length):
             why = self._take(line, at)
             if why or (is_sorted and line < before):
                 yield DamagedFile(self._path, at, why or "not sorted")
-            at, before = at + len(line), line
+            before = line
 
     def _take(self, line: bytes, at: int) -> str:
         """What is wrong with this line, if anything is."""

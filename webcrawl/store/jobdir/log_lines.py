@@ -20,10 +20,10 @@ from webcrawl.base.model import Link
 from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
 from webcrawl.base.row_bound import FEW, fitting
 from webcrawl.base.url_text import visible
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import crawl_line, history_line
-from webcrawl.store.jobdir.crawl_line import DATE, LONGEST
+from webcrawl.store.jobdir.crawl_line import DATE
 from webcrawl.store.jobdir.snapshot import Snapshot
 
 LINKS_LOG = "logs/links.log"
@@ -218,17 +218,13 @@ SHAPES = {
 
 def check_lines(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
     """Yields each line that does not have its fields."""
-    fits, at = SHAPES[name].fullmatch, 0
-    while at < length:
-        line = file.readline(min(LONGEST, length - at))
+    fits = SHAPES[name].fullmatch
+    for at, line in lines_of(file, length):
         found["lines"] += 1
+        found[name] += 1
         if not fits(line) or not _is_text(line):
             why = "no line of this log" if line.endswith(b"\n") else "the last line is cut"
             yield DamagedFile(path, at, f"{why}: {line[:60]!r}")
-        at += len(line)
-        if not line:
-            return
-        found[name] += 1
 
 
 def _is_text(line: bytes) -> bool:
@@ -244,9 +240,8 @@ def check_requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     path = jobdir / REQUESTS_LOG
     if path.is_file():
         with regular(path) as file:
-            file.seek(max(0, path.stat().st_size - LONGEST))
+            file.seek(max(0, path.stat().st_size - LONGEST_LINE))
             whole = file.tell() + file.read().rfind(b"\n") + 1
-            file.seek(0)
             yield from check_lines(path, file, REQUESTS_LOG, whole, found)
 
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from webcrawl.base.model import Status
 from webcrawl.base.url_text import has_scheme, host_of
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import LONGEST_LINE, regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row
-from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
+from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request
@@ -209,7 +209,7 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
             left -= len(data)
             data = rest + data
             whole = data.rfind(b"\n") + 1
-            rest = data[whole:] if len(data) - whole <= LONGEST else b""
+            rest = data[whole:] if len(data) - whole <= LONGEST_LINE else b""
             if wanted in data:
                 yield from (line for line in data[:whole].split(b"\n") if wanted in line)
 

@@ -20,9 +20,9 @@ from webcrawl.base.page_values import walled
 from webcrawl.record.archives.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
-from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, LONGEST, BadLine, index_of
+from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, BadLine, index_of
 from webcrawl.store.jobdir.index_line import read as read_index_line
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths, open_noted
@@ -102,13 +102,11 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
     if file is None:  # reported, or taken away
         return
     with file:
-        at = 0
-        while at < length and (line := file.readline(min(LONGEST, length - at))):
+        for at, line in lines_of(file, length):
             with suppress(BadLine):  # reported
                 url = read_index_line(line).url.encode()
                 if not url.endswith(ROBOTS):
                     yield url, Path(file.name), at
-            at += len(line)
 
 
 def tried_again(path: Path, at: int) -> bool:
@@ -120,7 +118,7 @@ def tried_again(path: Path, at: int) -> bool:
         if INDEX in path.name:
             with regular(path) as file:
                 file.seek(at)
-                line = read_index_line(file.readline(LONGEST))
+                line = read_index_line(file.readline(LONGEST_LINE))
             archive = open_noted(path.parent, line.file)
             if archive is None:
                 return False

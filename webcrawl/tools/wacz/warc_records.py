@@ -31,6 +31,7 @@ from webcrawl.store.jobdir.index_line import (
     TRUNCATED,
     BadLine,
     IndexLine,
+    date_of,
     end,
     place,
     read,
@@ -86,8 +87,7 @@ class PageEntry:
     @property
     def date(self) -> str:
         """The time by ISO 8601."""
-        at = self.stamp
-        return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
+        return date_of(self.stamp)
 
     def line(self) -> bytes:
         """Its line of a list, as JSON."""
