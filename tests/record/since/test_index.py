@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.record.since.test_lines import line
+from tests.store.jobdir.test_index_line import line
 from tests.support.faults import BreakingDisk
 from webcrawl.record.since import index as building
 from webcrawl.record.since.index import Index
