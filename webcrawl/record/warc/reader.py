@@ -66,6 +66,15 @@ class Record:
         """Some programs put it in angle brackets, which early drafts of the standard had."""
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
+    def values(self) -> dict[str, str]:
+        """Return the fields in the block of a metadata record, as far as it is kept, with names in lower case."""
+        found: dict[str, str] = {}
+        for line in self.block.decode("utf-8", "replace").splitlines():
+            name, colon, value = line.partition(":")
+            if colon:
+                found.setdefault(name.strip().lower(), value.strip())
+        return found
+
     def names(self, other: str, *fields: str) -> bool:
         """True if one of these fields refers to the record with this identifier."""
         return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)

@@ -65,12 +65,6 @@ def status(record: Record) -> str:
     return found[1].decode() if found is not None else ""
 
 
-def values(record: Record) -> dict[str, str]:
-    """The fields in the block of a metadata record."""
-    fields = (line.partition(": ") for line in record.block.decode("utf-8", "replace").split("\r\n"))
-    return {name: value for name, colon, value in fields if colon}
-
-
 DOCUMENTS = frozenset(("text/html", "application/xhtml+xml"))
 FOLLOWING = 4  # records of one exchange
 
@@ -138,11 +132,11 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
             return None
     for record in islice(records(archive, file, after), FOLLOWING):
         if record.kind == "metadata":
-            about = values(record)
+            about = record.values()
             break
         if record.kind in INDEXED:
             break
-    path = about.get("hopsFromSeed", "")
+    path = about.get("hopsfromseed", "")
     if requisite_hops(path) or path.endswith("P") or (needs_title and "title" not in about):
         return None
     return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
