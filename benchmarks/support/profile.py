@@ -104,7 +104,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/store/run": CALLER,
     "webcrawl/adapter/extensions/": LOGS,
     "webcrawl/adapter/extensions/checkpoints.py": DISK,
-    "webcrawl/record/logs/": LOGS,
+    "webcrawl/record/url_trace.py": LOGS,
     "webcrawl/crawl/crawl_log.py": LOGS,
     "webcrawl/adapter/logformat.py": LOGS,
     "webcrawl/adapter/pipelines/": LOGS,

@@ -80,7 +80,7 @@ def test_a_disk_that_cannot_even_cut_back(tmp_path):
 def test_a_disk_that_fails_is_a_store_error(tmp_path):
     """With the path: the crawl ends with it."""
     log = SyncedLog(Disk(), tmp_path / "x.log")
-    os.close(log._fd)
+    os.close(log._file.fd)
 
     for failing in (lambda: log.write(b"x"), log.sync):
         with pytest.raises(StoreError, match=r"x\.log: .*Bad file"):

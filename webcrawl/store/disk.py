@@ -140,6 +140,36 @@ class Disk:
             os.close(fd)
 
 
+class Appender:
+    """Appends to an open file all of some bytes, or nothing: what a failed write has left of them is cut off."""
+
+    def __init__(self, disk: Disk, fd: int, length: int, *, may_be_torn: bool = False) -> None:
+        """`length`: the bytes that count. `may_be_torn`: others behind them are a former run's, and are cut off."""
+        self._disk = disk
+        self.fd = fd
+        self.length = length
+        self._may_be_torn = may_be_torn
+
+    def append(self, data: bytes) -> None:
+        """Raise OSError if the disk does not take all of the data."""
+        self.cut_back()
+        self._may_be_torn = True
+        try:
+            self._disk.write(self.fd, data)
+        except OSError:
+            with contextlib.suppress(OSError):  # the next write tries again, and so does the next run
+                self.cut_back()
+            raise
+        self.length += len(data)
+        self._may_be_torn = False
+
+    def cut_back(self) -> None:
+        """Remove what may be behind the last whole write."""
+        if self._may_be_torn and os.fstat(self.fd).st_size > self.length:
+            self._disk.truncate(self.fd, self.length)
+        self._may_be_torn = False
+
+
 @contextlib.contextmanager
 def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
     """A new file to write to, `NAME.new`, which gets its name when it is whole and on the disk.

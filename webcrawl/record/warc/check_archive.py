@@ -13,7 +13,7 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.payload_type import UNNAMED
-from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Place, Torn, Unpacked
+from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import lines_of
 from webcrawl.store.errors import DamagedFile
@@ -22,7 +22,7 @@ from webcrawl.store.output import OPEN
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
 # A member's header as our writer makes it, without flags and time. No checksum covers it: it must be right to the bit.
-OURS = GZIPPED._replace(magic=GZIP + bytes(5))
+OURS = Form(GZIPPED.new, GZIP + bytes(5))
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
 VERSION_SIZE = len("WARC/1.1\r\n")
 END_OF_FIELDS = re.compile(rb"\r\n\r\n")
