@@ -77,6 +77,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/urls/url_fingerprint.py": SEEN,
     "webcrawl/urls/recent_urls.py": SEEN,
     "webcrawl/base/url_text.py": CALLER,
+    "webcrawl/base/zstd_frame.py": CALLER,
     "webcrawl/urls/host_names.py": CALLER,
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,

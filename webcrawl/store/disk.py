@@ -124,6 +124,15 @@ class Disk:
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
 
+    def cut(self, path: Path, length: int) -> None:
+        """Cuts a file to this length, on the disk too."""
+        fd = self.append(path)
+        try:
+            self.truncate(fd, length)
+            self.sync(fd)
+        finally:
+            os.close(fd)
+
     def rename(self, old: Path, new: Path) -> None:
         old.replace(new)
         self.sync_folder(new.parent)

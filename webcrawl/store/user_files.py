@@ -264,12 +264,7 @@ class UserFiles:
     def _cut(self, path: Path, left: Left) -> None:
         length = left.mark.length
         try:
-            fd = self.disk.append(path)
-            try:
-                self.disk.truncate(fd, length)
-                self.disk.sync(fd)
-            finally:
-                os.close(fd)
+            self.disk.cut(path, length)
             self.note(BEGUN, length, path, left.mark.crc)
         except OSError as error:
             raise StoreError(f"{path}: {words_of(error)}") from error
@@ -356,8 +351,7 @@ class UserFiles:
         self.flush()
         ready = [file for file in self._open.values() if file.unsynced]
         self._syncing = self._db.worker.submit(partial(_sync, ready))
-        while not self._db.worker.done(self._syncing):
-            yield
+        yield from self._db.worker.until_done(self._syncing)
 
     def save(self) -> None:
         if not self._is_read:

@@ -312,12 +312,11 @@ class Indexer(Part):
 
     def rest(self) -> Iterator[None]:
         """After the last checkpoint: goes on until the index has all its pages."""
-        while self._done is not None and not self._worker.done(self._done):
+        while self._done is not None and not self._worker.done(self._done):  # another may take its place meanwhile
             yield
         self._check()
         closing = self._worker.submit(self._index.finish)
-        while not self._worker.done(closing):
-            yield
+        yield from self._worker.until_done(closing)
         self._worker.result(closing)
 
     def _check(self) -> None:

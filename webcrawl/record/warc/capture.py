@@ -358,9 +358,7 @@ class Press:
         """Ends when all that was added before is compressed; does not wait."""
         self.push()
         if self._under_way:
-            last = self._under_way[-1][1]
-            while not self._worker.done(last):
-                yield
+            yield from self._worker.until_done(self._under_way[-1][1])
 
     def _next(self) -> Iterator[Capture]:
         """The first batch. If it could not be compressed, this raises, and does so again: nothing follows a gap."""
