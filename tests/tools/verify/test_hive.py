@@ -7,6 +7,7 @@ import sqlite3
 import zlib
 from collections import Counter
 from contextlib import closing
+from functools import partial
 
 import msgpack
 import pytest
@@ -327,7 +328,7 @@ def said_by_two(root, **changed):
     crafted = (" ".join(fields) + "\n").encode()
     for path in (log, other):
         path.write_bytes(crafted + path.read_bytes()[len(crafted) :])
-    return shared({drone: pages(root / f"drone-{drone}") for drone in range(2)})[1]
+    return shared({drone: partial(pages, root / f"drone-{drone}") for drone in range(2)})[1]
 
 
 def unindexed(root):

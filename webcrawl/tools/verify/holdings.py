@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -66,35 +65,27 @@ def _kind(fields: list[bytes]) -> Line:
     return Line.WALLED if walled(notes) else Line.PAGE
 
 
-def pages(crawl: Path) -> Names:
+def pages(crawl: Path) -> Named:
     """URLs that have ended."""
-    return partial(lines, crawl, (Line.PAGE,))
+    return lines(crawl, (Line.PAGE,))
 
 
-def hosts(crawl: Path) -> Names:
+def hosts(crawl: Path) -> Named:
     """Hosts with URLs. A record without any stays behind when its slot moves."""
-
-    def names() -> Named:
-        with Snapshot(crawl / "state") as snapshot:
-            for (name,) in snapshot.rows("SELECT name FROM host WHERE state > 0"):
-                yield name.encode(), snapshot.path, 0
-            snapshot.check_still()
-
-    return names
+    with Snapshot(crawl / "state") as snapshot:
+        for (name,) in snapshot.rows("SELECT name FROM host WHERE state > 0"):
+            yield name.encode(), snapshot.path, 0
+        snapshot.check_still()
 
 
-def archived(crawl: Path) -> Names:
+def archived(crawl: Path) -> Named:
     """The URLs of which the archive holds an answer: by its index, or by its records where it has none."""
-
-    def names() -> Named:
-        noted = _noted(crawl)
-        for name, length in noted.items():
-            if name.removesuffix(OPEN).endswith(INDEX):
-                yield from _indexed(crawl, name, length)
-            elif name.removesuffix(OPEN).endswith(ARCHIVE) and index_of(name) not in noted:
-                yield from _recorded(crawl, name, length)
-
-    return names
+    noted = _noted(crawl)
+    for name, length in noted.items():
+        if name.removesuffix(OPEN).endswith(INDEX):
+            yield from _indexed(crawl, name, length)
+        elif name.removesuffix(OPEN).endswith(ARCHIVE) and index_of(name) not in noted:
+            yield from _recorded(crawl, name, length)
 
 
 def _indexed(crawl: Path, name: str, length: int) -> Named:
