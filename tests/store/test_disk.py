@@ -151,6 +151,9 @@ class TestForgetfulDisk:
         assert {path.name for path in tmp_path.iterdir()} == {"new"}
 
 
+# -- Files are opened without waiting for anybody.
+
+
 def bound(path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
@@ -212,6 +215,9 @@ def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
         own_folder(tmp_path / "ours")
 
 
+# -- A file is replaced as a whole, whatever fails, and whoever has put something beside it.
+
+
 def replace(disk, path, data):
     with replacing(disk, path) as fd:
         disk.write(fd, data)
@@ -271,6 +277,9 @@ class TestBoth:
         write(file, b"new")
 
         assert contents(file.parent) == {"a": b"new", "precious": b"mine"}
+
+
+# -- How long the event loop has waited for files.
 
 
 class SlowDisk(Disk):

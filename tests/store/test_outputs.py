@@ -252,6 +252,9 @@ class TestFullDisk:
             assert crawl.db.query("SELECT path, length FROM output") == [("log", 2)]
 
 
+# -- The crc32 stored with an output's length is always that of the file's first `length` bytes.
+
+
 def noted(crawl):
     """The lengths of noted files; asserts that their crcs are right."""
     lengths = {}

@@ -89,6 +89,9 @@ def test_a_disk_that_fails_is_a_store_error(tmp_path):
         SyncedLog(BreakingDisk(1), tmp_path / "new/x.log")
 
 
+# -- From when to when nobody knows what became of requests.
+
+
 @pytest.fixture(name="run")
 def _run(tmp_path):
     """One run of a crawl, from a time on, with checkpoints at others; `end`: it says so before the last of them.

@@ -115,6 +115,8 @@ def test_a_thread_that_dies_at_work(one, monkeypatch):
     one.close()
 
 
+# -- Many syncs are waited for at once.
+
 SLOW = 0.1  # seconds of a sync
 
 

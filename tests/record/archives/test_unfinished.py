@@ -105,6 +105,9 @@ def test_a_copy(crawled):
     assert [link.url for link, _ in crawled.reading.answers(copy)] == ["http://a.test/1", "http://a.test/2"]
 
 
+# -- Which archive files the arguments of `scrapy process` name.
+
+
 @pytest.fixture(name="hive")
 def _hive(tmp_path):
     for name in ("drone-0/warc/b.warc.gz", "drone-0/warc/a.warc.gz.open", "drone-10/warc/c.warc.gz", "drone-2/x"):

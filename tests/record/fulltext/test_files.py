@@ -122,6 +122,9 @@ def test_files_may_be_taken_away(texts):
     assert numbers(texts) == [1]
 
 
+# -- A page's line of JSON.
+
+
 def line(one, ordinal=7):
     return json.loads(bytes(text_files.line(one, ordinal)))
 

@@ -97,6 +97,8 @@ def test_once_is_enough(text):
     assert prepared(prepared(text).replace(MARK, "")) == prepared(text)
 
 
+# -- What becomes of a query before tantivy reads it.
+
 PARTS = [
     "lamp",
     "東京",

@@ -149,6 +149,8 @@ class TestFiles:
         assert all(name.endswith(".parquet") for name in files(left))
 
 
+# -- DuckDB answers what docs/outputs.md asks of the table `changes`.
+
 DAY = 86400.0
 SECTION = (ROOT / "docs/outputs.md").read_text().partition("\n## changes\n")[2].partition("\n## ")[0]
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)

@@ -46,6 +46,8 @@ def test_repeated_texts_are_texts(pairs):
     assert batch.column("from_url").to_pylist() == [text.encode(errors="backslashreplace").decode() for text in texts]
 
 
+# -- How Parquet files are read.
+
 SCHEMA = pa.schema([("url", pa.string()), ("kind", pa.string())])
 
 

@@ -339,6 +339,9 @@ class TestOddities:
         assert rows(job.root, "pages")[0]["links"] == 30_000
 
 
+# -- What the public suffix list says of hosts, for the tables.
+
+
 def test_is_asked_of_the_list_that_the_crawl_has(monkeypatch):
     """The list takes 10 ms to load, and some megabytes: once for a process."""
     RegisteredDomains()("a.example.co.uk")

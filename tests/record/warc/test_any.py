@@ -144,6 +144,8 @@ def test_identifiers_are_uuids_of_version_4(tmp_path):
     assert {text[29] for text in ids} == set("89ab")
 
 
+# -- What was spoken: fields that other readers of archives know.
+
 JWARC = sorted(Path("~/.m2/repository/org/netpreserve/jwarc").expanduser().glob("*/jwarc-*.jar"))
 HTTP_10 = b"HTTP/1.0 200 OK\r\n\r\n"
 TLS = "TLSv1.2 ECDHE-RSA-AES128-GCM-SHA256"

@@ -318,6 +318,8 @@ def test_what_only_looks_like_a_record_is_skipped(tmp_path):
     assert lost
 
 
+# -- Records that must be sound, each a gzip member by itself, whatever the member's header says beside.
+
 RECORD = b"WARC/1.1\r\nWARC-Type: metadata\r\nContent-Length: %d\r\n\r\n%b\r\n\r\n"
 HEADERS = {
     "time": {"time": 1732181845},

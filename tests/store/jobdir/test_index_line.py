@@ -141,6 +141,8 @@ def test_urls_and_digests_have_keys_of_their_own():
     assert url_key(DIGEST) != digest_key(DIGEST)
 
 
+# -- Lines of an archive's index, whoever has written them.
+
 GOOD = {"url": "http://a.test/", "status": "200", "offset": "7", "length": "5", "filename": "warc/a.warc.gz"}
 
 

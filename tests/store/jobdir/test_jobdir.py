@@ -92,6 +92,9 @@ def test_where_its_archives_are_read_to(tmp_path, monkeypatch, name, beside):
     assert str(for_reading(Path(name))) == beside.replace("HERE", str(tmp_path))
 
 
+# -- Whether a folder holds a crawl, in one place and one line.
+
+
 def begun(folder):
     db = CrawlDB(folder / "state")
     db.set("terms", b"{}")

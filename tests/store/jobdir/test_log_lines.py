@@ -27,6 +27,8 @@ from webcrawl.store.jobdir.log_lines import (
     unlogged,
 )
 
+# -- Lines of the logs that OUTPUTS names: exactly one line each, whatever a page contains.
+
 AT = 1308849128.802
 PLAIN = {
     "status": 200,
@@ -225,6 +227,8 @@ class TestReadable:
         assert first == "of \\x07"
         assert last == "ValueError: title \\x1b[2J\\u202e\\x9b31m"
 
+
+# -- A page's lines of links.log are made all at once: they are those that would be made one by one.
 
 STRANGE = ["a\tb", "\\", "\x7f", "\x00", "\x85", "\u2028", "\ud800", "\u00a0", "é", "http://u:p@a.test/x", "mailto:a@b"]
 FIELDS = st.sampled_from(["/x", "two words", "", *STRANGE]) | st.text(max_size=20)

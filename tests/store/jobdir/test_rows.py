@@ -49,6 +49,9 @@ def test_the_words(change, words):
     assert ROW._replace(**change).told(5) == words
 
 
+# -- Values of the table `meta`, as every command reads them.
+
+
 def kept(folder, name, value):
     db = CrawlDB(folder / "state")
     db.set(name, value)

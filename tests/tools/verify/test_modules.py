@@ -95,6 +95,9 @@ class TestTags:
         assert damages(crawl) == ["tags.tsv: line 2 is no row of counts: 'b 1 1'"]
 
 
+# -- Statistics of another number of URLs than crawl.log has lines are damage.
+
+
 def told(root, value):
     """What verify says of a crawl with this value for statistics."""
     sql = f"INSERT OR REPLACE INTO meta VALUES ('statistics', x'{value.hex()}', 0)"

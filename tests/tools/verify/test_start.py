@@ -134,6 +134,9 @@ class TestBlocks:
         assert [line for line in after if "block" not in line] == [line for line in before if "block" not in line]
 
 
+# -- A host that was given up is no damage.
+
+
 def test_a_crawl_that_gave_a_host_up_is_sound(tmp_path, simweb):
     """A crawl in which a host was given up has no damaged place."""
     server = simweb(1, 3)

@@ -240,7 +240,15 @@ AT_ONCE = 4096  # places in memory
 
 
 class Originals(Part):
-    """By identifier, by URL and date, and by payload digest: revisit records name any of them."""
+    """The places of an archive's payloads, so that the revisit records that refer to them can be read.
+
+    They are found by identifier, by URL and date, and by payload digest: revisit records name any of them. A URL may
+    have had two states within one second, so a date counts in full; but some programs write the fraction of a second
+    only in one of the two records, so the whole second counts, too, if nothing surer is known.
+
+    A file of its own, in no checkpoint: what it says of the archive stays true, however far the pages are processed. It
+    is committed before each checkpoint, so it always knows the payloads that come before the place to go on from.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path

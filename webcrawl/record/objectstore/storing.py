@@ -30,6 +30,8 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
+# -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every checkpoint (docs/files.md)
+
 WHERE = "store"  # in the same table: the address of the last run
 KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, endings
 

@@ -1,4 +1,4 @@
-"""Records of an archive file: their fields, the pages among them, and those that refer to other archives."""
+"""Records of an archive file: the pages among them, those that refer to other archives, and copies of cut ones."""
 
 from __future__ import annotations
 
@@ -237,6 +237,11 @@ def _stamps(index: Path) -> Iterator[bytes]:
         for line in lines:
             yield line.partition(b" ")[2][:STAMP]
 
+
+# -- copies, for replay, of answers whose bodies are cut: their heads say how long the body is that is there
+#
+# pywb sends an archived Content-Length as it came. A browser waits for ever for what a cut body lacks of it. The archive
+# keeps the exact bytes of each head, so only the package has such copies, and its index names them.
 
 CUT, CUT_INDEX = "cut.warc.gz", "cut.cdxj"
 CUT_MARK = TRUNCATED.encode()
