@@ -1,4 +1,4 @@
-"""The tables of one output while the crawl runs: streams, which a thread makes Parquet files when they are full.
+"""The tables of a crawl (docs/outputs.md): streams, which a thread makes Parquet files when they are full.
 
 The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the other
 is removed at the latest by the next start.

@@ -7,7 +7,7 @@ import os
 import re
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -48,6 +48,14 @@ _END = re.compile(rb"\n\r?\n")
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
     """The records of an open archive file from byte `at` on, with the beginnings of their blocks. Torn."""
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
+
+
+def record_at(archive: Path, file: BinaryIO, at: int, most: int = HEAD) -> Record:
+    """Return the record at this byte of an open archive file, with `most` bytes of its block. Raise Torn if none is."""
+    record = next(sound_records(archive, file, most, at, os.fstat(file.fileno()).st_size), None)
+    if record is None:
+        raise Torn("the file ends early")
+    return record
 
 
 def media_type(record: Record) -> str:
@@ -122,9 +130,9 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
     if after > os.fstat(file.fileno()).st_size:
         raise Torn("the file ends early")
     if says.is_revisit:
-        record = next(records(archive, file, says.offset))
+        record = record_at(archive, file, says.offset)
         is_earlier = says.status == NOT_MODIFIED
-        if is_earlier and not _reference(record).is_before(first):
+        if is_earlier and not Reference.of(record).is_before(first):
             return None
         kind = media_type(record)
         needs_title = is_earlier and not kind
@@ -154,8 +162,9 @@ class Reference(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, fields: Mapping[str, str]) -> Reference:
-        """By the fields of a revisit record."""
+    def of(cls, revisit: Record) -> Reference:
+        """Return what a revisit record refers to."""
+        fields = revisit.fields
         when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
         address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""
         return cls(address, when, normal(fields.get("warc-payload-digest", "")))
@@ -168,10 +177,6 @@ class Reference(NamedTuple):
         return self.stamp <= first if self.stamp else bool(self.digest)
 
 
-def _reference(record: Record) -> Reference:
-    return Reference.of(record.fields)
-
-
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     """Of an archive file with its index: the references to a time not after the first of the package, or to none.
 
@@ -180,10 +185,7 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
             if MARK in line:
-                record = next(records(archive, file, read(line).offset), None)
-                if record is None:
-                    raise Torn("the file ends early")
-                reference = _reference(record)
+                reference = Reference.of(record_at(archive, file, read(line).offset))
                 if reference.is_before(first):
                     yield reference
 
@@ -240,8 +242,8 @@ def _stamps(index: Path) -> Iterator[bytes]:
 
 # -- copies, for replay, of answers whose bodies are cut: their heads say how long the body is that is there
 #
-# pywb sends an archived Content-Length as it came. A browser waits for ever for what a cut body lacks of it. The archive
-# keeps the exact bytes of each head, so only the package has such copies, and its index names them.
+# pywb sends an archived Content-Length as it came. A browser waits for ever for what a cut body lacks of it. The
+# archive keeps the exact bytes of each head, so only the package has such copies, and its index names them.
 
 CUT, CUT_INDEX = "cut.warc.gz", "cut.cdxj"
 CUT_MARK = TRUNCATED.encode()
@@ -318,8 +320,8 @@ def _copy(record: Record) -> bytes:
 
 def _whole_record(archive: Path, says: IndexLine) -> Record:
     with regular(archive) as file:
-        record = next(sound_records(archive, file, says.length << 10, says.offset, archive.stat().st_size), None)
-    if record is None or record.size > len(record.block):
+        record = record_at(archive, file, says.offset, says.length << 10)
+    if record.size > len(record.block):
         raise Torn(f"no such record at byte {says.offset}")
     return record
 
