@@ -32,7 +32,7 @@ from webcrawl.record.archives.archived_answers import (
     unmodified,
 )
 from webcrawl.record.warc.archive_files import name_of, size_of
-from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
+from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records, ignore
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
@@ -122,7 +122,7 @@ class Archives:
         path, found = _present(Path(name + OPEN)), None
         try:
             with Records(path, self._most, partial(self._damaged, path), place) as records:
-                capture = next(captures(records, _ignore), None)
+                capture = next(captures(records, ignore), None)
                 if capture is not None and capture.place == place:
                     found = self._found(path, capture)
         except (OSError, NotWarc) as error:
@@ -188,8 +188,8 @@ class Archives:
         for name, place in self._originals.find(revisit):
             for path in (Path(name), Path(name + OPEN)):
                 try:
-                    with Records(path, self._most, _ignore, place) as records:
-                        capture = next(captures(records, _ignore), None)
+                    with Records(path, self._most, ignore, place) as records:
+                        capture = next(captures(records, ignore), None)
                     if capture is not None and capture.first.kind != "revisit":
                         return self._answers.read(capture)[1]
                 except (FileNotFoundError, NotWarc, Unusable):
@@ -223,10 +223,6 @@ def _present(path: Path) -> Path:
 
 def _size(path: Path, counted: int | None) -> int:
     return size_of(_present(path)) if counted is None else counted
-
-
-def _ignore(*_: object) -> None:
-    """Damage is told where the file itself is read."""
 
 
 ORIGINALS = "originals.db"

@@ -248,14 +248,14 @@ class Records:
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:
     """Yield the records from byte `at` to byte `end` of an open file, which stays open. Torn as of `Records.sound`."""
     try:
-        records = Records(path, most, _ignore, Place(at, 0), end, file)
+        records = Records(path, most, ignore, Place(at, 0), end, file)
     except NotWarc as error:
         raise Torn(str(error)) from error
     return records.sound()
 
 
-def _ignore(lost: Lost) -> None:
-    """Nothing is skipped where all must be sound."""
+def ignore(*_: object) -> None:
+    """Hear of what is lost, and do nothing: all must be sound, or the damage is told elsewhere."""
 
 
 def _form(file: BinaryIO, path: Path) -> Form:

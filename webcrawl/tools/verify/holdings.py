@@ -13,7 +13,7 @@ from pathlib import Path
 from webcrawl.base.page_values import walled
 from webcrawl.record.archives.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
-from webcrawl.record.warc.reader import NotWarc, Records
+from webcrawl.record.warc.reader import NotWarc, Records, ignore
 from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
@@ -111,8 +111,8 @@ def tried_again(path: Path, at: int) -> bool:
                 return False
             archive.close()
             path, at = Path(archive.name), line.offset
-        with Records(path, BLOCK, _ignore, unpacking.Place(at, 0)) as records:
-            return any(is_repeat(capture) for capture in islice(captures(records, _ignore), 1))
+        with Records(path, BLOCK, ignore, unpacking.Place(at, 0)) as records:
+            return any(is_repeat(capture) for capture in islice(captures(records, ignore), 1))
     return False
 
 
@@ -122,7 +122,7 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
         return
     file.close()
     try:
-        with Records(Path(file.name), 0, _ignore) as records:
+        with Records(Path(file.name), 0, ignore) as records:
             for record in records:
                 if record.place.offset >= length:
                     break
@@ -133,10 +133,6 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
         yield from _recorded(crawl, name, length)
     except NotWarc:
         return  # reported
-
-
-def _ignore(*_: object) -> None:
-    """Damage is reported with the drone."""
 
 
 def _noted(crawl: Path) -> dict[str, int]:
