@@ -24,14 +24,14 @@ from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.net.shortage import is_ours
 from webcrawl.record.tables import parquet
-from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, page_row
+from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, host_row, page_row
 from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
-from webcrawl.record.tables.rows import Ended, LinkRows, Repeated, host_parts
+from webcrawl.record.tables.rows import Ended, LinkRows, Repeated
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.host_row import COLUMNS, health_of, read
+from webcrawl.store.jobdir.host_row import COLUMNS, read
 from webcrawl.store.jobdir.table_progress import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
 from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
 from webcrawl.store.outputs import Outputs
@@ -293,30 +293,13 @@ def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
         raise OSError(f"{database}: {error}") from error  # a lack of ours: tried again
 
 
-def _row(database: Path, most_failures: int, *stored: Any) -> tuple[Any, ...]:
+def _row(database: Path, most_failures: int, *stored: Any) -> Row:
     *row, robots = stored
     try:
         host = read(tuple(row))
     except ValueError as error:
         raise DamagedFile(database, 0, f"table host, {row[0]}: {error}") from error
-    failed, times = host.failed, host.times
-    return (
-        host.name,
-        *host_parts(host.name),
-        host.state.name.lower(),
-        health_of(host, most_failures).value,
-        host.pages,
-        host.waiting,
-        host.failures,
-        int(failed.at * 1000) if failed is not None else None,
-        failed.status if failed is not None else None,
-        failed.away if failed is not None else None,
-        None if robots is None else ROBOTS_TXT[robots],
-        host.crawl_delay or None,
-        sum(times) / len(times) if times else None,
-        int(host.ready_at * 1000) or None,
-        host.ip or None,
-    )
+    return host_row(host, None if robots is None else ROBOTS_TXT[robots], most_failures)
 
 
 class Tables(TableWriter):
