@@ -2,7 +2,7 @@
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type, except that offsets and
 lengths have 64 bits: an archive file may be larger than 2 GiB. A new column of `pages` is a line of PAGES
-and one of `page_row`; the other tables have such a pair each.
+and one of `page_row`; `changes`, `documents` and `hosts` have such a pair each.
 """
 
 from __future__ import annotations
