@@ -2,14 +2,13 @@
 
 import os
 
-import msgpack
 import pytest
 
 from tests.support.faults import BreakingDisk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
-from webcrawl.store.requests_log import BLOCK, KEY, MOST, SyncedLog, Windows, is_open, read
+from webcrawl.store.requests_log import BLOCK, KEY, MOST, SyncedLog, Windows, read
 
 
 def test_a_line_is_in_the_file_when_write_returns(tmp_path):
@@ -140,12 +139,6 @@ def test_a_kill_before_the_first_checkpoint_leaves_one(run, ended, since):
 
     assert run(9.0, 10.0, end=True, asked=6.0)[0] == [(since, 9.0)]
     assert run(20.0, 21.0, end=True, asked=9.5)[0] == [(since, 9.0)]
-
-
-def test_checkpoints_of_an_earlier_version():
-    """They had two fields, and 0 for the end of a run."""
-    assert read(msgpack.packb((3.0, [(1.0, 2.0)]))) == (3.0, False, ((1.0, 2.0),))
-    assert not is_open(read(msgpack.packb((0.0, []))), 1e9)
 
 
 def test_the_oldest_windows_are_forgotten(run):

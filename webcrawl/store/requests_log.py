@@ -117,8 +117,5 @@ def read(data: bytes | None) -> Saved:
     """Unpack what a checkpoint has saved."""
     if data is None:
         return Saved()
-    at, windows, *over = msgpack.unpackb(data)
-    found = tuple((float(since), float(until)) for since, until in windows)
-    if not over:  # of an earlier version: 0 is the end of a run, whenever that was
-        return Saved(float(at) or float("inf"), over=not at, windows=found)
-    return Saved(float(at), bool(over[0]), found)
+    at, windows, over = msgpack.unpackb(data)
+    return Saved(float(at), bool(over), tuple((float(since), float(until)) for since, until in windows))

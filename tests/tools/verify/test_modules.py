@@ -19,7 +19,7 @@ LINES = {
     "logs/neardup.log": (b"0123456789abcdef\thttp://a.test/\n", b"-\thttp://a.test/b\n"),
     "logs/skipped.log": (b"2011-06-23T17:12:08.802Z\tscope\thttp://b.test/\thttp://a.test/\n",),
 }
-REQUEST = b"2011-06-23T17:12:08.802Z\tGET\thttp://b.test/\tLP\t0\n"
+REQUEST = b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tL\t0\t-\t0.000\tnew\n"
 
 
 @pytest.fixture(name="crawl")

@@ -184,20 +184,18 @@ class RequestLine(NamedTuple):
     url: str
     path: str
     tries: int  # for this URL, before
-    waited: float | None = None  # seconds since the host's last answer
-    needed: float | None = None  # seconds, by the rule; None: an earlier version wrote this line
-    rule: str = ""
+    waited: float | None  # seconds since the host's last answer, if that is known
+    needed: float  # seconds, by the rule
+    rule: str
 
 
-def read_request(data: bytes) -> RequestLine | None:
+def read_request_line(data: bytes) -> RequestLine | None:
     """None for what is no line of this log."""
     try:
-        when, method, url, path, tries, *more = data.decode("ascii", "replace").rstrip("\n").split("\t")
-        sent = (read_iso(when), method, url, "" if path == "-" else path, int(tries))
-        if not more:
-            return RequestLine(*sent)
-        waited, needed, rule = more
-        return RequestLine(*sent, None if waited == "-" else float(waited), float(needed), "" if rule == "-" else rule)
+        found = data.decode("ascii", "replace").rstrip("\n").split("\t")
+        when, method, url, path, tries, waited, needed, rule = ("" if text == "-" else text for text in found)
+        since = float(waited) if waited else None
+        return RequestLine(read_iso(when), method, url, path, int(tries), since, float(needed), rule)
     except ValueError:
         return None
 
@@ -209,7 +207,7 @@ SHAPES = {
     history_line.PATH: history_line.SHAPE,
     LINKS_LOG: re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
     SKIPPED_LOG: re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
-    REQUESTS_LOG: re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+(\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+)?\n"),
+    REQUESTS_LOG: re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+\n"),
     "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),  # record/pagefiles.py
     "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),  # the next two: their pipelines
     "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+|-\t\t)\t\d+\n"),

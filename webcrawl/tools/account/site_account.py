@@ -18,7 +18,7 @@ from webcrawl.store.jobdir import crawl_line, meta_row
 from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request
+from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout_records import records_of
@@ -176,7 +176,7 @@ class AccountRow:
     path: str
     tries: int
     waited: float | None = None  # seconds since the host's last answer
-    needed: float | None = None  # seconds, by the rule; None: an earlier version wrote this line
+    needed: float = 0.0  # seconds, by the rule
     rule: str = ""
     end: CrawlLine | None = None
     drone: str = ""  # which of a hive's asked; empty of a single crawl
@@ -192,7 +192,7 @@ def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator
 def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[AccountRow]:
     """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, wanted):
-        if (sent := read_request(line)) is not None and is_ours(sent.url):
+        if (sent := read_request_line(line)) is not None and is_ours(sent.url):
             yield AccountRow(*sent, drone=drone)
 
 
