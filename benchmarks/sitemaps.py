@@ -17,12 +17,11 @@ from pathlib import Path
 from statistics import mean
 from xml.sax.saxutils import escape
 
-import zstandard
-
 from benchmarks.core import Core
 from benchmarks.support.report import report
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.base.url_text import host_of
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.web_answers import Ask
 from webcrawl.lab.simweb.world import World
@@ -43,8 +42,9 @@ def synthetic(hosts: int, pages: int) -> Web:
 
 def recorded() -> Web:
     """The pages of site-uci-shared."""
-    data = (Path(os.environ["WEBCRAWL_CASES"]) / "site-uci-shared" / "pages.jsonl.zst").read_bytes()
-    text = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(data, max_output_size=2**28).decode()
+    path = Path(os.environ["WEBCRAWL_CASES"]) / "site-uci-shared" / "pages.jsonl.zst"
+    with zstd.open(path, options={zstd.DecompressionParameter.window_log_max: 27}) as file:
+        text = file.read().decode()
     return {page["url"]: page["body"].encode() for page in map(json.loads, text.split("\n")[:-1])}
 
 

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import zstandard
+from webcrawl.base.zstd_frame import zstd
 
 Pages = list[list[str]]
 
 
 def lines(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        return io.TextIOWrapper(zstandard.ZstdDecompressor().stream_reader(file), "utf-8").read().splitlines()
+    with zstd.open(path) as file:
+        return io.TextIOWrapper(file, "utf-8").read().splitlines()
 
 
 def links(path: Path) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from scrapy import Request
 
-from tests.record.since.test_lines import DIGEST, line
+from tests.store.jobdir.test_index_line import DIGEST, line
 from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter import earlier_pages

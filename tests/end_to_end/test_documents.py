@@ -4,9 +4,9 @@ import json
 from collections import Counter
 
 import pytest
-import zstandard
 from pyarrow import parquet
 
+from tests.support.cases import unpacked
 from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.lamp_site import Lamps
@@ -96,8 +96,7 @@ class TestExport:
         done = command("scrapy", "export", "documents", crawl.jobdir, "-o", target)
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{target}: 6 documents\n", "")
 
-        with target.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as unpacked:
-            lines = [json.loads(line) for line in unpacked.read().decode().splitlines()]
+        lines = [json.loads(line) for line in unpacked(target).decode().splitlines()]
         found = rows(crawl.jobdir, "documents")
         assert [(line["text"], line["id"]) for line in lines] == [(row["text"], row["id"]) for row in found]
         assert lines[0].keys() == {"text", "id", "metadata"}

@@ -8,9 +8,8 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 import pytest
-import zstandard
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from tests.support.crawling import Crawl
 from tests.support.crawling_sites import serving
 
@@ -56,9 +55,7 @@ class TestSharedHosts:
     def _asked(self, tmp_path):
         """The URLs requested with these filters, without robots.txt."""
         folder = cases("site-uci-shared")
-        data = zstandard.ZstdDecompressor(max_window_size=2**27).decompress(
-            (folder / "pages.jsonl.zst").read_bytes(), max_output_size=2**28
-        )
+        data = unpacked(folder / "pages.jsonl.zst")
         pages = {page["url"]: page for page in map(json.loads, data.decode().split("\n")[:-1])}
         names = sorted({url.split("/")[2] for url in pages})
         assert (len(pages), len(names)) == (1668, 41)

@@ -17,7 +17,6 @@ from webcrawl.tools.commands.crawl import SAME
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
 
 
-
 class Links(Site):
     """A front page with a hundred links."""
 

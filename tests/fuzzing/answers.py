@@ -13,8 +13,8 @@ import brotli
 from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.certificates import certificate_flaws
-from webcrawl.net.codings import zstd
 from webcrawl.net.decoding import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.http_answer import Answer

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-import zstandard
-
 from tests.fuzzing.target import LONGEST, Target, chance, folder
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_book import RobotsBook, Verdict
 from webcrawl.net.robots_packed import pack, unpack
@@ -137,8 +136,8 @@ def _robots() -> Iterator[bytes]:
 def _tops() -> Iterator[bytes]:
     place = folder("top-sites")
     for path in sorted(place.glob("*.zst")) if place is not None else ():
-        with path.open("rb") as file:
-            text = zstandard.ZstdDecompressor().stream_reader(file).read(LONGEST // 4)
+        with zstd.open(path) as file:
+            text = file.read(LONGEST // 4)
         yield text
         yield gzip.compress(text, mtime=0)
         yield zipped(text)

@@ -12,7 +12,7 @@ from tests.support.warc_reader import members, one_record
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.net.errors import FetchError
 from webcrawl.record.warc.capture import Captures, Originals
-from webcrawl.store.jobdir import crawl_line, link_line
+from webcrawl.store.jobdir import crawl_line, log_lines
 
 ID = "<urn:uuid:00000000-0000-4000-8000-00000000000%d>"
 NOTHING_BLANK = re.compile(rb"[!-~]+")
@@ -60,7 +60,7 @@ def logs(data: bytes) -> None:
         assert all(NOTHING_BLANK.fullmatch(field) for field in made[:-1].split())
         assert len(made.split()) == 12
         assert made.split()[-1].count(b",") == 1
-        lines = link_line.lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
+        lines = log_lines.link_lines(text, [("a", text, text, text), ("a", text, None, "")]).decode()
         assert [line.count("\t") for line in lines.splitlines()] == [4, 4]
 
 

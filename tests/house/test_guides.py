@@ -11,10 +11,10 @@ import time
 
 import duckdb
 import pytest
-import zstandard
 from pyarrow import parquet
 
 from tests.support.all_outputs import HAS_DOCUMENTS
+from tests.support.cases import unpacked
 from tests.support.cdx_server import cdx_server
 from tests.support.commands import command
 from tests.support.crawling import wait_until
@@ -118,18 +118,13 @@ def test_the_focused_guide(tmp_path):
     assert "focus       crawl" in said[3]
 
 
-def unpacked(data):
-    with zstandard.ZstdDecompressor().stream_reader(data) as stream:
-        return stream.read()
-
-
 @pytest.mark.campaign
 @pytest.mark.skipif(not HAS_DOCUMENTS, reason="documents need trafilatura and resiliparse")
 def test_the_corpus_guide(tmp_path):
     """The export has the documents of the crawl, its query finds columns, and the archive gives them again."""
     run("A corpus", tmp_path)
     (query,) = re.findall(r"^```sql\n(.*?)^```$", (ROOT / "docs/guides.md").read_text(), re.MULTILINE | re.DOTALL)
-    rows = unpacked((tmp_path / "corpus.jsonl.zst").read_bytes()).decode().splitlines()
+    rows = unpacked(tmp_path / "corpus.jsonl.zst").decode().splitlines()
     with contextlib.chdir(tmp_path):
         assert duckdb.sql(query.replace(">= 50", ">= 0").replace(">= 2", ">= 0")).fetchall()
 

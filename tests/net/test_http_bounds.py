@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
-from webcrawl.net.codings import zstd
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.http_head import MAX_HEAD

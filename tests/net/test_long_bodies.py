@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.net_answers import PAGE, ZIPPED, chunked, head, read
 from tests.support.net_http import Gate, Names, client, replay, run, serving
-from webcrawl.net.codings import zstd
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import TooLarge, Untried
 from webcrawl.net.long_bodies import MOST, Claim, Room
 from webcrawl.net.protocols import Options

@@ -1,12 +1,18 @@
 """The store's file system, and the failing ones that tests replace it with."""
 
+import contextlib
 import errno
 import os
+import socket
+from threading import Thread
 
 import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
-from webcrawl.store.disk import Disk
+from webcrawl.crawl.bound import Cause, Look, judge
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk, appending, own_folder, regular, replacing, rewrite
+from webcrawl.store.outputs import AT_ONCE, Outputs
 
 
 @pytest.fixture(name="disk", params=[Disk, BreakingDisk, ForgetfulDisk])
@@ -143,3 +149,197 @@ class TestForgetfulDisk:
         disk.crash()
 
         assert {path.name for path in tmp_path.iterdir()} == {"new"}
+
+
+# -- Files are opened without waiting for anybody.
+
+
+def bound(path):
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+@pytest.mark.parametrize("opens", [regular, appending])
+@pytest.mark.parametrize("put", [os.mkfifo, bound])
+def test_what_has_another_end(tmp_path, opens, put):
+    """A pipe or a socket is refused at once, by its path."""
+    put(tmp_path / "x")
+
+    with pytest.raises(OSError, match=r"it is not a regular file: '.*/x'"):
+        opens(tmp_path / "x")
+
+
+def test_a_pipe_that_somebody_reads(tmp_path):
+    """Who reads it may stop reading: it is refused, too."""
+    os.mkfifo(tmp_path / "x")
+    reader = os.open(tmp_path / "x", os.O_RDONLY | os.O_NONBLOCK)
+
+    with pytest.raises(OSError, match="it is not a regular file"):
+        appending(tmp_path / "x")
+    os.close(reader)
+
+
+def test_a_file(tmp_path):
+    """It is made, appended to, and read."""
+    for line in (b"one\n", b"two\n"):
+        with appending(tmp_path / "x") as file:
+            file.write(line)
+
+    with regular(tmp_path / "x") as file:
+        assert (file.read(), os.get_blocking(file.fileno())) == (b"one\ntwo\n", True)
+
+
+def test_a_folder(tmp_path):
+    """It is called what it is."""
+    with pytest.raises(IsADirectoryError, match="Is a directory"):
+        regular(tmp_path)
+
+
+def test_a_folder_of_ours(tmp_path):
+    """It is for its owner alone, and may have been left by an earlier run."""
+    own_folder(tmp_path / "x.part")
+    own_folder(tmp_path / "x.part")
+
+    assert (tmp_path / "x.part").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
+    """What another user of the machine has put in its place, a folder or a link to one of ours, is not used."""
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "link.part").symlink_to(tmp_path / "ours")
+    with pytest.raises(PermissionError, match="not ours"):
+        own_folder(tmp_path / "link.part")
+
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(PermissionError, match="not ours"):
+        own_folder(tmp_path / "ours")
+
+
+# -- A file is replaced as a whole, whatever fails, and whoever has put something beside it.
+
+
+def replace(disk, path, data):
+    with replacing(disk, path) as fd:
+        disk.write(fd, data)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path):
+    (tmp_path / "a").write_bytes(b"old")
+    return tmp_path / "a"
+
+
+class TestForGood:
+    def test_a_power_cut_afterwards(self, file):
+        """What has been replaced stays so."""
+        disk = ForgetfulDisk()
+        replace(disk, file, b"new")
+        disk.crash()
+
+        assert contents(file.parent) == {"a": b"new"}
+
+    def test_whatever_fails(self, file):
+        """The file is the old or the new one, and nothing is left beside it."""
+        disk = BreakingDisk()
+        replace(disk, file, b"new")
+        for fail_at in range(1, disk.operations + 1):
+            file.write_bytes(b"old")
+            with pytest.raises(OSError, match="injected"):
+                replace(BreakingDisk(fail_at), file, b"new")
+            assert contents(file.parent) in ({"a": b"old"}, {"a": b"new"})
+
+    def test_who_writes_changes_its_mind(self, file):
+        """An error of whoever writes leaves the old file, and nothing beside it."""
+        with contextlib.suppress(ValueError), replacing(Disk(), file) as fd:
+            Disk().write(fd, b"half")
+            raise ValueError
+
+        assert contents(file.parent) == {"a": b"old"}
+
+
+@pytest.mark.parametrize("write", [lambda path, data: replace(Disk(), path, data), rewrite])
+class TestBoth:
+    def test_what_a_killed_process_has_left(self, file, write):
+        """Half a new file does not matter to the next attempt."""
+        file.with_name("a.new").write_bytes(b"the half of it")
+        write(file, b"new")
+
+        assert contents(file.parent) == {"a": b"new"}
+
+    def test_a_link_in_the_place_of_the_new_file(self, file, write):
+        """It is removed and not followed."""
+        file.with_name("precious").write_bytes(b"mine")
+        file.with_name("a.new").symlink_to("precious")
+        write(file, b"new")
+
+        assert contents(file.parent) == {"a": b"new", "precious": b"mine"}
+
+
+# -- How long the event loop has waited for files.
+
+
+class SlowDisk(Disk):
+    """Every write takes half a second of its own clock."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def clock(self):
+        return self.now
+
+    def write(self, fd, data):
+        self.now += 0.5
+        super().write(fd, data)
+
+
+@pytest.fixture(name="slow")
+def _slow():
+    return SlowDisk()
+
+
+def test_a_slow_disk(tmp_path, slow):
+    """Writing an output, and a checkpoint that writes, count once each; the crawl is then bound by the disk."""
+    db = CrawlDB(tmp_path / "state", slow)
+    outputs = Outputs(db, tmp_path)
+    output = outputs.open("one.log")
+    before, begun = slow.waited, slow.now
+    output.write(b"x" * (AT_ONCE + 1))
+    assert slow.waited - before == 0.5
+
+    output.write(b"y")
+    db.checkpoint()
+    assert slow.waited - before == slow.now - begun >= 1.0
+    look = Look(seconds=1.5, queued=9, waiting=9, ran=0.2, stalled=slow.waited - before)
+    assert judge(look) is Cause.DISK
+    outputs.close()
+    db.close()
+
+
+def test_an_error(slow):
+    """A write that fails has taken its time too."""
+
+    def fails():
+        with slow.waiting():
+            slow.now += 2.0
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fails()
+    assert slow.waited == 2.0
+
+
+def test_other_threads(slow):
+    """What other threads write holds the event loop up for no time."""
+
+    def write():
+        with slow.waiting():
+            slow.now += 2.0
+
+    thread = Thread(target=write)
+    thread.start()
+    thread.join()
+    assert slow.waited == 0.0

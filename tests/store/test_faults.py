@@ -67,7 +67,7 @@ def _assert_state(root, step):
     outputs = Outputs(db, root, at_once=0)
     try:
         assert int(db.get("step") or b"0") == step
-        assert list(db.check()) == []
+        assert db.query("PRAGMA integrity_check") == [("ok",)]
         if step:
             assert (root / "logs/crawl.log").read_bytes() == b"".join(b"step %d\n" % i for i in range(1, step + 1))
         names = [name for (name,) in db.query("SELECT name FROM run")]
@@ -139,7 +139,8 @@ def test_a_database_that_is_full_says_so_and_keeps_the_checkpoint(tmp_path):
     db.close()
 
     db = CrawlDB(tmp_path)
-    assert (db.get("x"), db.get("y"), list(db.check())) == (b"1", None, [])
+    assert (db.get("x"), db.get("y")) == (b"1", None)
+    assert db.query("PRAGMA integrity_check") == [("ok",)]
     db.close()
 
 
@@ -174,5 +175,5 @@ def test_a_file_that_the_kernel_lets_grow_no_more_keeps_the_checkpoint(tmp_path,
 
     db = CrawlDB(tmp_path)
     assert db.get("x") == done.encode()
-    assert list(db.check()) == []
+    assert db.query("PRAGMA integrity_check") == [("ok",)]
     db.close()

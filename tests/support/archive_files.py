@@ -4,8 +4,8 @@ import gzip
 import struct
 import zlib
 
-import zstandard
-
+from webcrawl.base.zstd_frame import pack_checked
+from webcrawl.base.zstd_frame import zstd as binding
 from webcrawl.record.warc.reader import Records
 
 
@@ -50,21 +50,22 @@ def plain(records):
 
 def zstd(records):
     """A frame per record."""
-    return b"".join(zstandard.ZstdCompressor(write_checksum=True).compress(one) for one in records)
+    return b"".join(map(pack_checked, records))
 
 
 def one_zstd(records):
-    return zstandard.ZstdCompressor(write_checksum=True).compress(b"".join(records))
+    return pack_checked(b"".join(records))
 
 
 def zstd_with_dictionary(records, *, packed=False):
     """As ArchiveTeam's tools write it: the dictionary in a frame that others skip, then a frame per record."""
     data = b"".join(records)
     samples = [data[at : at + 100] for at in range(0, len(data) - 100, 3)]
-    dictionary = zstandard.train_dictionary(2048, samples)
-    raw = dictionary.as_bytes()
-    raw = zstandard.ZstdCompressor().compress(raw) if packed else raw
-    frames = (zstandard.ZstdCompressor(dict_data=dictionary, write_checksum=True).compress(one) for one in records)
+    dictionary = binding.train_dict(samples, 2048)
+    raw = dictionary.dict_content
+    raw = binding.compress(raw) if packed else raw
+    options = {binding.CompressionParameter.checksum_flag: 1}
+    frames = (binding.compress(one, options=options, zstd_dict=dictionary) for one in records)
     return b"\x5d\x2a\x4d\x18" + len(raw).to_bytes(4, "little") + raw + b"".join(frames)
 
 

@@ -27,7 +27,7 @@ from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.link_line import lines
+from webcrawl.store.jobdir.log_lines import link_lines
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
 
@@ -108,7 +108,7 @@ class Job:
         outcome = Outcome(200, 0.1, at=self._now)
         self.frontier.done(link, outcome, self._now)
         self.log.finished(link, outcome, answer, [])
-        self.links.write(lines(link.url, [("a", one.url, one.url, "a link") for one in links]))
+        self.links.write(link_lines(link.url, [("a", one.url, one.url, "a link") for one in links]))
 
     def checkpoint(self) -> None:
         prepared(self.db)

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import zstandard
-
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.urls.canonical import canonical_links
 
@@ -36,8 +34,7 @@ def _canonical(base: str, links: list[str]) -> Iterator[str | None]:
 
 
 def _lines(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        return zstandard.ZstdDecompressor(max_window_size=2**27).stream_reader(file).read().decode().splitlines()
+    return unpacked(path).decode().splitlines()
 
 
 def _logs(folder: Path) -> Iterator[str]:

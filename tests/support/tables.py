@@ -12,7 +12,7 @@ from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.parquet import read_stream
-from webcrawl.record.tables.table_files import Changes, Documents, Tables
+from webcrawl.record.tables.table_writer import Changes, Documents, Tables
 from webcrawl.record.warc.capture import Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB

@@ -7,9 +7,8 @@ from collections import Counter
 
 import pytest
 import re2
-import zstandard
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from tests.support.url_settings import url_settings
 from webcrawl.base.url_text import host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical, canonical_links
@@ -30,8 +29,7 @@ def canonical_or_none(link, base=""):
 
 
 def text_lines(path):
-    with path.open("rb") as file:
-        return zstandard.ZstdDecompressor().stream_reader(file).read().decode().splitlines()
+    return unpacked(path).decode().splitlines()
 
 
 def logged_urls():

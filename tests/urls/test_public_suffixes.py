@@ -7,7 +7,7 @@ from tldextract import TLDExtract
 
 from tests.support.real_urls import real_urls
 from webcrawl.base.url_text import host_of
-from webcrawl.record.tables.ended import host_parts
+from webcrawl.record.tables.rows import host_parts
 from webcrawl.urls.host_names import RegisteredDomains, _rules, is_ipv4, suffixes_of
 
 pytestmark = pytest.mark.xdist_group("public suffixes")

@@ -43,10 +43,9 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.long_bodies import ROOM
-from webcrawl.record.archives.archives import LOST, Answer, Archives
-from webcrawl.record.archives.originals import NAME, Originals
+from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
@@ -270,7 +269,7 @@ class RereadingSpider(WebSpider):
         yield
 
 
-class Places:
+class Places(Part):
     """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
 
     def __init__(self, db: CrawlDB) -> None:
@@ -287,9 +286,6 @@ class Places:
 
     def set(self, name: str, place: Place) -> None:
         self._new[name] = place
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         for name, place in self._new.items():
@@ -323,7 +319,7 @@ def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _originals(db: CrawlDB) -> Originals:
-    originals = Originals(db.folder / NAME)
+    originals = Originals(db.folder / ORIGINALS)
     db.join(originals)
     return originals
 

@@ -23,7 +23,7 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.lost_requests import reason_of
-from webcrawl.record.logs.error_tail import last_errors
+from webcrawl.record.error_tail import last_errors
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 

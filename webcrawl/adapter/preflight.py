@@ -249,7 +249,7 @@ def _arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: 
 
 def _since(argument: str, jobdir: Path) -> None:
     """Logs that what earlier crawls have in a store is not read. A new crawl needs servers that answer."""
-    from webcrawl.record.objectstore.stored import not_looked_at  # noqa: PLC0415
+    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
     from webcrawl.record.since.cdx_server import CdxServer, NoAnswer  # noqa: PLC0415 - few crawls have earlier ones
     from webcrawl.record.since.index import check  # noqa: PLC0415 - as above; so below
     from webcrawl.record.since.sources import NoEarlier, sources  # noqa: PLC0415

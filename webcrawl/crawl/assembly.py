@@ -61,7 +61,7 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import MEMORY, RobotsBook
-from webcrawl.record.logs.url_trace import MAGIC, UrlTrace
+from webcrawl.record.url_trace import MAGIC, UrlTrace
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.outputs import Outputs

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import zstandard
-
+from webcrawl.base.zstd_frame import BadFrame, pack_checked, unpack
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import LARGEST
@@ -23,9 +22,6 @@ class Blocks:
         self._insert = f"INSERT INTO {table} VALUES (?, ?)"
         self._select = f"SELECT data FROM {table} WHERE id = ?"
         self._delete = f"DELETE FROM {table} WHERE id = ?"
-        # SQLite does not notice a flipped bit inside a row; the checksum of a zstd frame does, for 4 bytes.
-        self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
-        self._decompressor = zstandard.ZstdDecompressor()
 
     def __repr__(self) -> str:
         return f"<Blocks of {self._db.path} next={self._next}>"
@@ -33,7 +29,7 @@ class Blocks:
     def put(self, data: bytes | bytearray) -> int:
         """Stores a new block and returns its id, above all earlier ids."""
         number = self._next
-        self._db.execute(self._insert, (number, self._compressor.compress(data)))
+        self._db.execute(self._insert, (number, pack_checked(data)))
         self._next = number + 1
         return number
 
@@ -46,16 +42,10 @@ class Blocks:
     def drop(self, numbers: Iterable[int]) -> None:
         self._db.executemany(self._delete, ((number,) for number in numbers))
 
-    def pack(self, data: bytes) -> bytes:
-        """Compresses bytes as blocks are, to be stored elsewhere in the same file."""
-        return self._compressor.compress(data)
-
     def unpack(self, data: bytes, what: str) -> bytes:
         try:
-            if zstandard.frame_content_size(data) > LARGEST:  # a flipped bit could ask for any size
-                raise self.damaged(f"{what}: impossibly large")
-            return self._decompressor.decompress(data)
-        except zstandard.ZstdError as error:
+            return unpack(data, LARGEST)
+        except BadFrame as error:
             raise self.damaged(f"{what}: {error}") from error
 
     def damaged(self, why: str) -> DamagedFile:

@@ -184,7 +184,7 @@ class Fifo:
             saved = SavedFifo(self.count, self._base + self._at, self._ids, tail)
         else:
             saved = SavedFifo(self.count, 0, array("Q"), self._head[self._at :] + tail)
-        return saved.pack(self._pool.blocks)
+        return saved.pack()
 
     def restore(self, data: bytes) -> None:
         """Loads what `save` returned into an empty queue."""

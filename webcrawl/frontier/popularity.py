@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 
 import msgpack
 import numpy as np
-import zstandard
 from siphashc import siphash
+
+from webcrawl.base.zstd_frame import pack, unpack
 
 CELL = 25  # bytes: two hashes, an amount, a mark
 
@@ -86,11 +87,11 @@ class Popularity:
         held = amounts > 0
         owners = np.frombuffer(self._owners, np.uint64)[held]
         rows = owners.tobytes(), amounts[held].tobytes(), fetched[fetched > 0].tobytes(), self.forgotten
-        return zstandard.compress(msgpack.packb(rows), 1)
+        return pack(msgpack.packb(rows))
 
     def restore(self, data: bytes) -> None:
         """Fills an empty table with what was saved. If there are fewer cells than before, those with more stay."""
-        owners, amounts, fetched, self.forgotten = msgpack.unpackb(zstandard.decompress(data))
+        owners, amounts, fetched, self.forgotten = msgpack.unpackb(unpack(data))
         mask = self._mask
         for number in array("Q", fetched):
             self._fetched[number & mask] = number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from bisect import bisect_left
 from collections.abc import Callable
 from typing import Protocol, cast
@@ -11,12 +10,7 @@ from typing import Protocol, cast
 import brotli  # type: ignore[import-untyped]  # untyped
 from isal import igzip_lib
 
-from webcrawl.base.gzip_header import FIELDS, MAGIC, SHORTEST, header_end
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from webcrawl.base.zstd_frame import zstd
 
 ACCEPTED = b"gzip, deflate, br, zstd"
 # isal's stubs declare its error class as an instance
@@ -31,6 +25,10 @@ _MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, an
 _WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
 _TRAILER = 8  # bytes: checksum and size at the end of a gzip member
 _LONGEST_HEADER = 128 << 10
+_MAGIC = b"\x1f\x8b\x08"
+_SHORTEST = 10  # bytes of a header without optional fields
+_CHECKED, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags, in its fourth byte: these fields follow
+_FIELDS = _CHECKED | _EXTRA | _NAME | _COMMENT
 _REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
 
 
@@ -52,15 +50,19 @@ class Coding(Protocol):
         ...
 
 
-class _Inner(Coding, Protocol):
+class MemberCoding(Coding, Protocol):
+    """A decoder of one gzip member or zstd frame."""
+
     @property
-    def unused_data(self) -> bytes: ...
+    def unused_data(self) -> bytes:
+        """The input behind the end."""
+        ...
 
 
 class Members:
     """A coding whose streams may be concatenated; data after the last one is ignored."""
 
-    def __init__(self, new: Callable[[], _Inner], magic: re.Pattern[bytes], width: int) -> None:
+    def __init__(self, new: Callable[[], MemberCoding], magic: re.Pattern[bytes], width: int) -> None:
         self._new, self._magic, self._width = new, magic, width
         self._inner = new()
         self._members = 1
@@ -162,11 +164,29 @@ class Gunzip:
 
 def _header_is_whole(data: bytes) -> bool:
     """True if a header with optional fields ends within these bytes; True if they are no such header."""
-    if data[:3] != MAGIC[: len(data)]:
+    if data[:3] != _MAGIC[: len(data)]:
         return True
-    if len(data) < SHORTEST or not data[3] & FIELDS:
-        return len(data) > 3 and not data[3] & FIELDS
-    return len(data) > _LONGEST_HEADER or header_end(data) > 0
+    if len(data) < _SHORTEST or not data[3] & _FIELDS:
+        return len(data) > 3 and not data[3] & _FIELDS
+    return len(data) > _LONGEST_HEADER or _header_end(data) > 0
+
+
+def _header_end(data: bytes) -> int:
+    """The length of the gzip header (RFC 1952 2.3) that begins here, of which _SHORTEST bytes are there.
+
+    0 if it does not end in here.
+    """
+    flags, end = data[3], _SHORTEST
+    if flags & _EXTRA:
+        end += 2 + int.from_bytes(data[end : end + 2], "little")
+    for field in (_NAME, _COMMENT):
+        if flags & field:
+            end = data.find(b"\0", end) + 1
+            if not end:
+                return 0
+    if flags & _CHECKED:
+        end += 2
+    return end if end <= len(data) else 0
 
 
 class Inflate:
@@ -256,7 +276,7 @@ def _is_refused(coded: bytes) -> bool:
 
 
 def _gzip() -> Coding:
-    return Members(Gunzip, re.compile(re.escape(MAGIC)), len(MAGIC))
+    return Members(Gunzip, re.compile(re.escape(_MAGIC)), len(_MAGIC))
 
 
 def _zstd() -> Coding:

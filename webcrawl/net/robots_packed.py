@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgpack
-import zstandard
 
+from webcrawl.base.zstd_frame import pack_checked
+from webcrawl.base.zstd_frame import unpack as unpacked
 from webcrawl.content.preferences.purpose_bits import LARGEST
 from webcrawl.net.http_freshness import Validators
 from webcrawl.net.robots import Rules
@@ -24,8 +25,6 @@ from webcrawl.net.robots_said import LICENSE, RobotsSaid
 FIELDS = {True: "Allow: ", False: "Disallow: "}
 AWAY, IN_FORCE = b"!", b";"  # neither begins a zstd frame, nor do these
 FRESH = {True: b"@", False: b"?"}  # whether there are rules
-_compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)  # 4 bytes; SQLite has none
-_decompressor = zstandard.ZstdDecompressor()
 
 
 def pack(rules: Rules, agent: str) -> bytes:
@@ -35,7 +34,7 @@ def pack(rules: Rules, agent: str) -> bytes:
     lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
     lines += [FIELDS[allow] + pattern for pattern, allow in rules.items()]
     lines += _said_lines(rules.said) if rules.said is not None else ()
-    return _compressor.compress("\n".join(lines).encode())
+    return pack_checked("\n".join(lines).encode())
 
 
 def unpack(data: bytes, agent: str) -> Rules | None:
@@ -43,13 +42,13 @@ def unpack(data: bytes, agent: str) -> Rules | None:
     if not data:
         return Rules({})
     try:
-        head, delay, *lines = _decompressor.decompress(data).decode().split("\n")
+        head, delay, *lines = unpacked(data).decode().split("\n")
         if head != f"User-agent: {agent or '*'}":
             return None
         said = _said([line for line in lines if line[:1].islower()])
         rules = {line.partition(" ")[2]: line[0] == "A" for line in lines if not line[:1].islower()}
         return Rules(rules, float(delay.partition(" ")[2]), said)
-    except (zstandard.ZstdError, ValueError):
+    except ValueError:
         return None
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from webcrawl.base.model import Link
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import lines_of, regular
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.crawl_line import LONGEST
-from webcrawl.store.jobdir.link_line import field
+from webcrawl.store.jobdir.log_lines import field
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
 LOG = "logs/store.log"
-SHAPE = re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n")
 
 
 class About(NamedTuple):
@@ -90,10 +87,10 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     log, length = jobdir / LOG, noted.pop(LOG, 0)
     if not log.exists():  # reported, if it was noted
         return
-    number, end, at = 0, 0, 0
+    number, end = 0, 0
     with regular(log) as file:
-        while at < length:
-            row = file.readline(min(LONGEST, length - at)).split(b"\t")
+        for at, line in lines_of(file, length):
+            row = line.split(b"\t")
             if len(row) != 10 or not all(row[place].strip().isdigit() for place in (6, 8, 9)):
                 return
             size, of, offset = (int(row[place]) for place in (6, 8, 9))
@@ -102,7 +99,7 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
             if (of, offset) != (number, end):
                 yield DamagedFile(log, at, f"page file {of}, offset {offset}: not where the page before ends")
                 return
-            end, at = end + size, at + sum(map(len, row)) + 9
+            end += size
     if noted.pop(name_of(number), 0) != end:
         yield DamagedFile(jobdir / name_of(number), end, "another length than logs/store.log says")
     for name in sorted(noted):

@@ -275,9 +275,3 @@ class CrawlDB:
             rest.callback(self._db.close)
             rest.callback(self.worker.close)
             self._log.wait()
-
-    def check(self) -> Iterator[DamagedFile]:
-        """Yields the damage that SQLite's integrity check finds."""
-        for (line,) in self.query("PRAGMA integrity_check"):
-            if line != "ok":
-                yield DamagedFile(self.path, 0, line)

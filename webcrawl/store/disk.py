@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+LONGEST_LINE = 1 << 20  # bytes: no line of ours comes near it, but a damaged file may have no line ends at all
+
 
 def regular(path: str | os.PathLike[str]) -> BinaryIO:
     """The file, to be read; OSError also for what is none. Checked is what is open, which nobody can exchange."""
@@ -31,6 +33,14 @@ def appending(path: str | os.PathLike[str]) -> BinaryIO:
 def to_append(path: str | os.PathLike[str], access: int) -> int:
     """A descriptor of the same, for this access."""
     return _opened(path, access | os.O_CREAT | os.O_APPEND, lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode))
+
+
+def lines_of(file: BinaryIO, end: int, at: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines between two bytes of a file, each with its place; what is too long, in pieces."""
+    file.seek(at)
+    while at < end and (line := file.readline(min(LONGEST_LINE, end - at))):
+        yield at, line
+        at += len(line)
 
 
 def own_folder(path: Path) -> None:
@@ -114,6 +124,15 @@ class Disk:
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
 
+    def cut(self, path: Path, length: int) -> None:
+        """Cuts a file to this length, on the disk too."""
+        fd = self.append(path)
+        try:
+            self.truncate(fd, length)
+            self.sync(fd)
+        finally:
+            os.close(fd)
+
     def rename(self, old: Path, new: Path) -> None:
         old.replace(new)
         self.sync_folder(new.parent)
@@ -128,6 +147,36 @@ class Disk:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+class Appender:
+    """Appends to an open file all of some bytes, or nothing: what a failed write has left of them is cut off."""
+
+    def __init__(self, disk: Disk, fd: int, length: int, *, may_be_torn: bool = False) -> None:
+        """`length`: the bytes that count. `may_be_torn`: others behind them are a former run's, and are cut off."""
+        self._disk = disk
+        self.fd = fd
+        self.length = length
+        self._may_be_torn = may_be_torn
+
+    def append(self, data: bytes) -> None:
+        """Raise OSError if the disk does not take all of the data."""
+        self.cut_back()
+        self._may_be_torn = True
+        try:
+            self._disk.write(self.fd, data)
+        except OSError:
+            with contextlib.suppress(OSError):  # the next write tries again, and so does the next run
+                self.cut_back()
+            raise
+        self.length += len(data)
+        self._may_be_torn = False
+
+    def cut_back(self) -> None:
+        """Remove what may be behind the last whole write."""
+        if self._may_be_torn and os.fstat(self.fd).st_size > self.length:
+            self._disk.truncate(self.fd, self.length)
+        self._may_be_torn = False
 
 
 @contextlib.contextmanager

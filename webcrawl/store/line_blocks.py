@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Self
 from zlib import crc32
 
-import zstandard
-
+from webcrawl.base.zstd_frame import pack, unpack
 from webcrawl.store.disk import Disk, regular, replacing
 from webcrawl.store.errors import DamagedFile
 
@@ -91,7 +90,6 @@ class BlockWriter:
 
     def __init__(self, disk: Disk, path: Path) -> None:
         self._disk, self.path = disk, path
-        self._packer = zstandard.ZstdCompressor(level=1)
         self._waiting: list[bytes] = []
         self._size = self._bytes = self._lines = 0
         disk.unlink(path)
@@ -131,7 +129,7 @@ class BlockWriter:
 
     def _flush(self) -> None:
         if self._waiting:
-            packed = self._packer.compress(b"".join(self._waiting))
+            packed = pack(b"".join(self._waiting))
             self._put(HEAD.pack(len(packed), crc32(packed)) + packed)
             self._waiting, self._size = [], 0
 
@@ -146,7 +144,6 @@ class BlockReader:
     def __init__(self, path: Path) -> None:
         self._path, self._at = path, 0
         self._file = regular(path)
-        self._unpacker = zstandard.ZstdDecompressor()
 
     def __enter__(self) -> Self:
         return self
@@ -168,4 +165,4 @@ class BlockReader:
         if crc32(packed) != crc:
             raise DamagedFile(self._path, self._at, "checksum")
         self._at += HEAD.size + size
-        return self._unpacker.decompress(packed).splitlines(keepends=True)
+        return unpack(packed).splitlines(keepends=True)

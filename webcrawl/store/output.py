@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from webcrawl.store import rowcrc
-from webcrawl.store.disk import Buffer, Disk
+from webcrawl.store.disk import Appender, Buffer, Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 
@@ -23,75 +23,66 @@ class Output:
 
     def __init__(self, disk: Disk, path: Path, mark: Mark, at_once: int, worker: Worker) -> None:
         self.path = path
-        self._disk, self._fd, self._worker = disk, disk.append(path), worker
-        self._length, self._crc = mark  # the length includes buffered bytes, the crc does not
+        length, self._crc = mark
+        self._disk = disk
+        self._worker = worker
+        self._file = Appender(disk, disk.append(path), length)
         self._waiting: list[bytes] = []
-        self._size, self._at_once = 0, at_once  # bytes buffered, and at most
-        self._let_go = self._length  # the length when the file was last dropped from the page cache
-        self.unsynced = self._torn = False
-        self.closed = self.finished = False
+        self._size = 0  # bytes buffered
+        self._at_once = at_once  # at most
+        self._let_go = length  # the length when the file was last dropped from the page cache
+        self.unsynced = False
+        self.closed = False
+        self.finished = False
 
     def __repr__(self) -> str:
-        return f"<Output {self.path} {self._length} bytes>"
+        return f"<Output {self.path} {self.tell()} bytes>"
 
     def tell(self) -> int:
         """The position of the next byte; buffered bytes count."""
-        return self._length
+        return self._file.length + self._size
 
     def mark(self) -> Mark:
         """Length and crc of what is written; call `flush` first."""
-        return self._length - self._size, self._crc
+        return self._file.length, self._crc
 
     def write(self, data: Buffer) -> None:
         """Buffers all of `data`, or raises an error and takes none of it."""
         if self.closed:
             raise ValueError(f"{self.path}: closed")
-        size = len(data := bytes(data))
+        data = bytes(data)
         self._waiting.append(data)
-        self._size += size
-        self._length += size
+        self._size += len(data)
         if self._size > self._at_once:
             try:
                 self.flush()
             except StoreError:
                 self._waiting.pop()
-                self._size -= size
-                self._length -= size
+                self._size -= len(data)
                 raise
 
     def flush(self) -> None:
-        """Writes the buffer. On an error the buffer is kept, and a partial write is truncated again."""
+        """Writes the buffer. On an error the buffer is kept, and a partial write is cut off."""
         if not self._waiting:
             return
+        data = b"".join(self._waiting)
         try:
-            if self._torn:
-                self._disk.truncate(self._fd, self._length - self._size)
-                self._torn = False
-            data = b"".join(self._waiting)
             with self._disk.waiting():
-                self._disk.write(self._fd, data)
+                self._file.append(data)
         except OSError as error:
-            self._cut_back()
             raise StoreError(f"{self.path}: {error}") from error
         self._crc = rowcrc.crc32_of_many(data, self._crc)
         self._waiting.clear()
         self._size = 0
         self.unsynced = True
-        if self._length - self._let_go > WINDOW:
-            self._worker.submit(self._disk.let_go, self._fd)  # on a busy disk the kernel makes its caller wait
-            self._let_go = self._length
-
-    def _cut_back(self) -> None:
-        try:
-            self._disk.truncate(self._fd, self._length - self._size)
-            self._torn = False
-        except OSError:  # the next write tries again, and so does recovery
-            self._torn = True
+        if self._file.length - self._let_go > WINDOW:
+            self._worker.submit(self._disk.let_go, self._file.fd)  # on a busy disk the kernel makes its caller wait
+            self._let_go = self._file.length
 
     def sync(self) -> None:
         """Makes what was written so far survive a power cut."""
         self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
-        self._disk.sync(self._fd)
+        self._disk.sync(self._file.fd)
 
     def close(self) -> None:
         """Ends writing; the next checkpoint notes the final length and closes the file."""
@@ -104,4 +95,4 @@ class Output:
         self.closed = self.finished = True
 
     def release(self) -> None:
-        os.close(self._fd)
+        os.close(self._file.fd)

@@ -6,7 +6,6 @@ Each length is stored with the crc32 of that many bytes, which only `scrapy veri
 from __future__ import annotations
 
 import logging
-import os
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,7 +32,7 @@ FORGET = "DELETE FROM output WHERE path = ?"
 USED = "DELETE FROM meta WHERE name = ?"
 AT_ONCE = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost twice as much
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
-STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/stored.py)
+STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/storing.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
 NOTHING: Mark = 0, 0
 
@@ -152,12 +151,7 @@ class Outputs:
         if path.stat().st_size == length:
             return
         try:
-            fd = self._db.disk.append(path)
-            try:
-                self._db.disk.truncate(fd, length)
-                self._db.disk.sync(fd)
-            finally:
-                os.close(fd)
+            self._db.disk.cut(path, length)
         except OSError as error:
             raise StoreError(f"{path}: {error}") from error
 
@@ -253,8 +247,7 @@ class Outputs:
         folders = self._folders_of(placed)
         self._placed |= placed
         self._syncing = self._db.worker.submit(self._sync, ready, unnamed, folders)
-        while not self._db.worker.done(self._syncing):
-            yield
+        yield from self._db.worker.until_done(self._syncing)
 
     def _sync(self, outputs: list[Output], unnamed: list[str], folders: list[Path]) -> None:
         self._name(unnamed)

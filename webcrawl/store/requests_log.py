@@ -9,15 +9,14 @@ after its last checkpoint is in requests.log and not in crawl.log, which is cut 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import msgpack
 
-from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import Disk
+from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.disk import Appender, Disk
 from webcrawl.store.errors import StoreError
 
 BLOCK = 1 << 16  # bytes in which the end of the last whole line is looked for at a time
@@ -27,14 +26,14 @@ class SyncedLog:
     """A log of lines: what was written survives kill -9, and what was synced a power cut."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
-        self._disk, self._path = disk, path
+        self._disk = disk
+        self._path = path
         self._unsynced = True  # there may be lines of a run that was killed
-        self._may_be_torn = False  # a piece of a line may be behind the last whole one
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = disk.append(path)
-            self._length = _length_of_whole_lines(self._fd)
-            self._cut_back()  # a power cut, or a full disk, has left a piece of a line
+            fd = disk.append(path)
+            self._file = Appender(disk, fd, _length_of_whole_lines(fd), may_be_torn=True)
+            self._file.cut_back()  # a power cut, or a full disk, has left a piece of a line
         except OSError as error:
             raise StoreError(f"{path}: {error}") from error
 
@@ -42,22 +41,9 @@ class SyncedLog:
         """Appends the line now, or nothing of it: StoreError."""
         self._unsynced = True
         try:
-            if self._may_be_torn:
-                self._cut_back()
-            self._may_be_torn = True
-            self._disk.write(self._fd, line)
+            self._file.append(line)
         except OSError as error:
-            with suppress(OSError):  # the next write tries again, and so does the next run
-                self._cut_back()
             raise StoreError(f"{self._path}: {error}") from error
-        self._length += len(line)
-        self._may_be_torn = False
-
-    def _cut_back(self) -> None:
-        """Removes what is behind the last whole line."""
-        if os.fstat(self._fd).st_size > self._length:
-            self._disk.truncate(self._fd, self._length)
-        self._may_be_torn = False
 
     def sync(self) -> None:
         """Makes what was written survive a power cut; does nothing if all of it does already."""
@@ -65,12 +51,12 @@ class SyncedLog:
             return
         self._unsynced = False  # set before syncing: a line that is written meanwhile needs another sync
         try:
-            self._disk.sync(self._fd)
+            self._disk.sync(self._file.fd)
         except OSError as error:
             raise StoreError(f"{self._path}: {error}") from error
 
     def close(self) -> None:
-        os.close(self._fd)
+        os.close(self._file.fd)
 
 
 def _length_of_whole_lines(fd: int) -> int:
@@ -98,7 +84,7 @@ class Saved(NamedTuple):
     windows: tuple[Window, ...] = ()
 
 
-class Windows:
+class Windows(Part):
     """Part of each checkpoint. A run that ends without having said so leaves a window.
 
     `asked`: when the last request known of was sent, 0 if none was. Of a run that was killed before its first
@@ -118,10 +104,6 @@ class Windows:
         """No request follows."""
         self._over = True
 
-    def prepare(self) -> Iterator[None]:
-        """There is nothing to do ahead."""
-        yield from ()
-
     def save(self) -> None:
         self._db.set(KEY, bytes(msgpack.packb((self._clock(), self.found, self._over))))
 
@@ -135,8 +117,5 @@ def read(data: bytes | None) -> Saved:
     """Unpack what a checkpoint has saved."""
     if data is None:
         return Saved()
-    at, windows, *over = msgpack.unpackb(data)
-    found = tuple((float(since), float(until)) for since, until in windows)
-    if not over:  # of an earlier version: 0 is the end of a run, whenever that was
-        return Saved(float(at) or float("inf"), over=not at, windows=found)
-    return Saved(float(at), bool(over[0]), found)
+    at, windows, over = msgpack.unpackb(data)
+    return Saved(float(at), bool(over), tuple((float(since), float(until)) for since, until in windows))

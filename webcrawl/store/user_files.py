@@ -26,7 +26,7 @@ import msgpack
 
 from webcrawl.base.errors import words_of
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import Appender, regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.lock import identity
 from webcrawl.store.worker import side_by_side
@@ -71,7 +71,7 @@ class UserFile:
         self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
         self._waiting: list[bytes] = []
         self._buffered = 0
-        self.is_shared = self.unsynced = self._torn = False
+        self.is_shared = self.unsynced = False
         self.committed = -1  # bytes that the last checkpoint has noted
         self.is_late = files.is_over  # nothing of a page is in it
         self._final: Mark | None = None
@@ -82,18 +82,18 @@ class UserFile:
     def _open(self, mark: Mark | None, *, overwrite: bool = False) -> None:
         disk = self._files.disk
         try:
-            self._fd = disk.append(self.path)
-            size = os.fstat(self._fd).st_size
+            fd = disk.append(self.path)
+            size = os.fstat(fd).st_size
             wanted = mark.length if mark is not None else 0 if overwrite else size
             if size != wanted:
-                disk.truncate(self._fd, wanted)
+                disk.truncate(fd, wanted)
                 self.unsynced = True
-            self._tail = os.pread(self._fd, TAIL, max(0, wanted - TAIL))
+            self._tail = os.pread(fd, TAIL, max(0, wanted - TAIL))
             self._files.note(BEGUN, wanted, self.path, zlib.crc32(self._tail))
         except OSError as error:
             raise StoreError(f"{self.path}: {words_of(error)}") from error
-        self._size = wanted  # what is written
-        self._identity = identity(self._fd)
+        self._file = Appender(disk, fd, wanted)
+        self._identity = identity(fd)
         self._is_placed = False  # its folder is on disk, with its name
 
     def write(self, data: bytes) -> int:
@@ -106,7 +106,7 @@ class UserFile:
 
     def tell(self) -> int:
         """Return the position of the next byte."""
-        return self._size + self._buffered
+        return self._file.length + self._buffered
 
     def keep(self, data: bytes) -> None:
         """Remember the beginning and the end of what is written, which is `data` before it is compressed."""
@@ -118,54 +118,50 @@ class UserFile:
         """Write the buffer. Raise StoreError if the disk does not take it, and cut off what it took."""
         if not self._waiting:
             return
-        data, disk = b"".join(self._waiting), self._files.disk
+        data = b"".join(self._waiting)
         try:
-            if self._torn:
-                disk.truncate(self._fd, self._size)
-                self._torn = False
+            if not self.is_shared:
+                self._file.cut_back()
             self._look()
             if not self.is_shared:
-                self._files.note(MEANT, self._size + len(data), self.path)
-            with disk.waiting():
-                disk.write(self._fd, data)
+                self._files.note(MEANT, self._file.length + len(data), self.path)
+            with self._files.disk.waiting():
+                self._append(data)
         except OSError as error:
-            self._cut_back()
             raise StoreError(f"{self.path}: {words_of(error)}") from error
         self._waiting.clear()
         self._buffered = 0
-        self._size += len(data)
         self._tail = (self._tail + data)[-TAIL:]
         self.unsynced = True
 
-    def _cut_back(self) -> None:
-        """Cut off what a failed write has left, unless another program may have written there."""
-        if self.is_shared:
+    def _append(self, data: bytes) -> None:
+        """Append all of `data`, or nothing; in a shared file what fails stays: another program may write there."""
+        if not self.is_shared:
+            self._file.append(data)
             return
-        try:
-            self._files.disk.truncate(self._fd, self._size)
-            self._torn = False
-        except OSError:  # the next write tries again, and so does the next run
-            self._torn = True
+        self._files.disk.write(self._file.fd, data)
+        self._file.length += len(data)
 
     def _look(self) -> None:
         """Notice what others have done to the file since it was written to last."""
         if identity(self.path) != self._identity:
             logger.warning("%s: was moved or removed: what comes now goes to a new file of that name", self.path)
-            self._files.let_go(self._fd)
+            self._files.let_go(self._file.fd)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._open(None)
-        size = os.fstat(self._fd).st_size
-        if size != self._size:
+        size = os.fstat(self._file.fd).st_size
+        if size != self._file.length:
             if not self.is_shared:
                 line = "%s: another program writes to this file, too: after a kill its last lines may be there twice"
                 logger.warning(line, self.path)
-            self.is_shared, self._size = True, size
+            self.is_shared = True
+            self._file.length = size
 
     def mark(self) -> Mark:
         """Return what a checkpoint notes; call `flush` first."""
         if self._final is not None:
-            return replace(self._final, most=self._size)
-        return Mark(self._size, zlib.crc32(self._tail), self._size, self.first, self.last)
+            return replace(self._final, most=self._file.length)
+        return Mark(self._file.length, zlib.crc32(self._tail), self._file.length, self.first, self.last)
 
     def freeze(self) -> None:
         """Call before what ends the file: a later run that appends cuts that off first."""
@@ -176,7 +172,7 @@ class UserFile:
     def sync(self) -> None:
         """Make what was written survive a power cut."""
         self.unsynced = False  # set before syncing: bytes written meanwhile need another sync
-        self._files.disk.sync(self._fd)
+        self._files.disk.sync(self._file.fd)
         if not self._is_placed:
             self._files.disk.sync_folder(self.path.parent)
             self._is_placed = True
@@ -188,7 +184,7 @@ class UserFile:
             return
         self.settle()
         self.flush()
-        self._files.ended(self, self._fd)
+        self._files.ended(self, self._file.fd)
 
 
 class UserFiles:
@@ -268,12 +264,7 @@ class UserFiles:
     def _cut(self, path: Path, left: Left) -> None:
         length = left.mark.length
         try:
-            fd = self.disk.append(path)
-            try:
-                self.disk.truncate(fd, length)
-                self.disk.sync(fd)
-            finally:
-                os.close(fd)
+            self.disk.cut(path, length)
             self.note(BEGUN, length, path, left.mark.crc)
         except OSError as error:
             raise StoreError(f"{path}: {words_of(error)}") from error
@@ -360,8 +351,7 @@ class UserFiles:
         self.flush()
         ready = [file for file in self._open.values() if file.unsynced]
         self._syncing = self._db.worker.submit(partial(_sync, ready))
-        while not self._db.worker.done(self._syncing):
-            yield
+        yield from self._db.worker.until_done(self._syncing)
 
     def save(self) -> None:
         if not self._is_read:

@@ -10,7 +10,7 @@ import _thread
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from functools import partial
@@ -78,6 +78,11 @@ class Worker:
         if not (future.done() or lives):
             raise MemoryError("a thread has died")
         return future.done()
+
+    def until_done(self, future: Future[T]) -> Iterator[None]:
+        """Yield until this job has ended: the caller does other things meanwhile."""
+        while not self.done(future):
+            yield
 
     def result(self, future: Future[T]) -> T:
         """Waits for this job; returns what it returned, or raises its error."""

@@ -72,8 +72,7 @@ class Log:
     def sync_ahead(self) -> Iterator[None]:
         """Syncs the log in a thread, so that the COMMIT, which blocks the event loop, has little left to sync."""
         syncing = self._worker.submit(self._sync)
-        while not self._worker.done(syncing):
-            yield
+        yield from self._worker.until_done(syncing)
         syncing.result()
 
     def _sync(self) -> None:
@@ -97,9 +96,7 @@ class Log:
     def cut_ahead(self) -> Iterator[None]:
         """Cuts a log that is too long, in the worker's thread: it does so between two transactions only."""
         if self.is_long:
-            cutting = self._worker.submit(self._copy, "TRUNCATE")
-            while not self._worker.done(cutting):
-                yield
+            yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
 
     def cut(self) -> None:
         """Call it before a transaction begins. Waits until a log that is too long is cut."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
 
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.record.tables.parquet import write_parquet
 from webcrawl.store.disk import Disk
@@ -46,7 +46,7 @@ def _parquet(batches: Iterable[pa.RecordBatch], path: Path) -> int:
 
 def _json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
     rows = 0
-    with path.open("wb") as file, zstandard.ZstdCompressor(level=3).stream_writer(file) as packed:
+    with zstd.open(path, "wb", level=3) as packed:
         for batch in batches:
             lines = [json.dumps(_line(row), ensure_ascii=False) + "\n" for row in batch.to_pylist()]
             packed.write("".join(lines).encode())

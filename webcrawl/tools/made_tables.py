@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.stored import addresses, elsewhere
+from webcrawl.record.objectstore.storing import addresses, elsewhere
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir

@@ -12,7 +12,7 @@ from webcrawl.crawl.control.command import Answer
 from webcrawl.crawl.control.commands import checked, excluded_among
 from webcrawl.crawl.control.exclusions import saved_optouts
 from webcrawl.crawl.control.in_force import META
-from webcrawl.record.warc.packed_files import package_of
+from webcrawl.record.warc.archive_files import package_of
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError

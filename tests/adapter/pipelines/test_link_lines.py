@@ -5,7 +5,7 @@ from webcrawl.adapter.pipelines import link_log
 from webcrawl.base.model import Link
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.store.jobdir import link_line
+from webcrawl.store.jobdir import log_lines
 
 URL = "http://a.test/b/"
 LINE = b"http://a.test/b/\tx\thttp://a.test/b/x\ta\there\n"
@@ -20,7 +20,7 @@ def page(status=200, path=""):
 def test_are_made_once(monkeypatch):
     """The pipeline writes those that were made ahead."""
     one, made = page(), []
-    monkeypatch.setattr(link_log, "page_lines", lambda *given: made.append(1) or link_line.page_lines(*given))
+    monkeypatch.setattr(link_log, "page_lines", lambda *given: made.append(1) or log_lines.page_lines(*given))
 
     assert [link_log.lines_of(one), link_log.lines_of(one)] == [LINE, LINE]
     assert made == [1]

@@ -1,15 +1,13 @@
 """Recorded answers and their labels, and real pages that must not be taken for anything else."""
 
 import gzip
-import io
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
-import zstandard
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from webcrawl.content.recognise import recogniser
 from webcrawl.content.recognise.marks import OWN
 
@@ -95,12 +93,10 @@ def test_pages_of_real_sites_are_pages():
     """Of 1,600, eight say "file not found", one is Gerrit's shell, and many are forms to log in."""
     path = cases("site-uci-shared") / "pages.jsonl.zst"
     found = Counter()
-    with path.open("rb") as file:
-        lines = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file)
-        for line in io.TextIOWrapper(lines, encoding="utf-8"):
-            row = json.loads(line)
-            if row["html"]:
-                found[recogniser().recognise(200, HTML, row["body"].encode())] += 1
+    for line in unpacked(path).split(b"\n")[:-1]:
+        row = json.loads(line)
+        if row["html"]:
+            found[recogniser().recognise(200, HTML, row["body"].encode())] += 1
 
     assert {kind: count for kind, count in found.items() if kind not in PAGES} == {"soft404": 8, "shell": 1}
 

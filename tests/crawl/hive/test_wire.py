@@ -2,11 +2,12 @@
 
 import msgpack
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.base import zstd_frame
 from webcrawl.base.model import Link
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.letter import (
     CRC,
@@ -46,7 +47,7 @@ def messages(draw):
 
 def sealed(items=b"\x90", *, kind=Kind.VOTES, sender=0, channel=0, number=0, count=0, frame=None, version=VERSION):
     """A letter of this hive with a sound checksum, whatever is in it."""
-    frame = zstandard.ZstdCompressor().compress(items) if frame is None else frame
+    frame = zstd_frame.pack(items) if frame is None else frame
     head = HEAD.pack(MAGIC, version, kind, sender, 1, channel, number, count, hive_id(HIVE))
     return head + CRC.pack(crc32_of_many(frame, crc32_of_many(head))) + frame
 
@@ -154,15 +155,15 @@ class TestRefusing:
     def test_a_frame_above_16_mib_is_not_unpacked(self, size):
         """A frame that would unpack to more than 16 MiB is not unpacked."""
         bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
-        frame = zstandard.ZstdCompressor().compress(bomb) if bomb else _claims(size)
+        frame = zstd_frame.pack(bomb) if bomb else _claims(size)
 
-        assert f"would take {len(bomb) if bomb else size} bytes" in refusal(sealed(frame=frame, count=1))
+        assert f"impossibly large: {len(bomb) if bomb else size} bytes" in refusal(sealed(frame=frame, count=1))
 
     def test_a_frame_without_its_size(self):
         """A frame that does not say how large it is is not unpacked."""
-        frame = zstandard.ZstdCompressor(write_content_size=False).compress(bytes(100))
+        frame = zstd.compress(bytes(100), options={zstd.CompressionParameter.content_size_flag: 0})
 
-        assert refusal(sealed(frame=frame)) == "a message does not say how many bytes its items take"
+        assert "does not say its size" in refusal(sealed(frame=frame))
 
     def test_a_frame_that_lies(self):
         """A frame with more than it says is refused."""
@@ -197,6 +198,6 @@ class TestRefusing:
 
 def _claims(size):
     """A frame that says it has this many bytes; it has 10,000."""
-    frame = zstandard.ZstdCompressor().compress(bytes(10_000))
+    frame = zstd_frame.pack(bytes(10_000))
     head = b"\x28\xb5\x2f\xfd\xe0" + size.to_bytes(8, "little")  # one segment, size in eight bytes
     return head + frame[4 + 1 + 2 :]

@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from backports import zstd
 
 from tests.support.cases import cases
 from tests.support.commands import command
@@ -23,6 +22,7 @@ from tests.support.walks import (
     variation,
     walked,
 )
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.simweb import World, tree_pages
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.studies.random_walks import NoWalk, read_index, read_walk

@@ -11,9 +11,9 @@ import pytest
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
-from webcrawl.record.archives.archives import Archives, NoArchive, archive_files
-from webcrawl.record.archives.originals import Originals
-from webcrawl.record.warc import packed_files
+from webcrawl.record.archives.archives import Archives, Originals
+from webcrawl.record.warc import archive_files as module
+from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.store.errors import StoreError
 
 URL = "http://a.test/"
@@ -512,7 +512,7 @@ class TestPackages:
         with zipfile.ZipFile(package, "w") as file:
             for number in range(20):
                 file.writestr(f"{number}.warc.gz", gzipped([response(f"{URL}{number}")]))
-        monkeypatch.setattr(packed_files, "ZipFile", lambda path: looks.append(path) or zipfile.ZipFile(path))
+        monkeypatch.setattr(module, "ZipFile", lambda path: looks.append(path) or zipfile.ZipFile(path))
 
         assert len(reading.answers(*archive_files([str(package)])[0])) == 20
         assert looks == [package]

@@ -15,9 +15,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import zstandard
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from tests.support.fulltext import Texts, page
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.record.fulltext.text_search import Search
@@ -36,8 +35,7 @@ def judgements():
 
 def pages():
     """Each different text once, by the first of its addresses."""
-    with (cases("site-uci-shared") / "pages.jsonl.zst").open("rb") as file:
-        data = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file).read()
+    data = unpacked(cases("site-uci-shared") / "pages.jsonl.zst")
     seen = set()
     for row in sorted(map(json.loads, data.decode().splitlines()), key=lambda row: row["url"]):
         kind = f"text/{'html' if row['html'] else 'plain'}; charset=utf-8"

@@ -9,8 +9,7 @@ import pytest
 from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
 from webcrawl.record.objectstore import storing as module
-from webcrawl.record.objectstore.stored import Stored, goes, listing
-from webcrawl.record.objectstore.storing import POLL, NoStore, copied
+from webcrawl.record.objectstore.storing import POLL, NoStore, Stored, copied, goes, listing
 from webcrawl.record.objectstore.upload import LONGEST
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import STORED

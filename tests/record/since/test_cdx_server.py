@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from tests.record.since.test_lines import DIGEST, line
+from tests.store.jobdir.test_index_line import DIGEST, line
 from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Referred

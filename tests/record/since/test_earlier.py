@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.record.since.test_lines import line
+from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.record.since.test_lines import line
+from tests.store.jobdir.test_index_line import line
 from tests.support.faults import BreakingDisk
 from webcrawl.record.since import index as building
 from webcrawl.record.since.index import Index
@@ -150,7 +150,7 @@ def test_nothing_at_all_is_refused(tmp_path):
 
 def test_a_line_without_an_end_takes_no_memory(tmp_path, monkeypatch):
     """A damaged file of one endless line is read in pieces, each counted."""
-    monkeypatch.setattr(building, "LONGEST", 1000)
+    monkeypatch.setattr(building, "LONGEST_LINE", 1000)
     monkeypatch.setattr(building, "PIECE", 300)
     index = opened(tmp_path, [b"x" * 5000 + b"\n", line()])
 

@@ -6,7 +6,7 @@ from hashlib import sha1, sha256
 
 import pytest
 
-from tests.record.since.test_lines import line
+from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, record, response
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Referred

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.record.tables import table_writer
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.record.tables.table_writer import BATCH
@@ -158,7 +158,7 @@ class TestReaders:
     def test_no_string_of_json_is_null(self, lines):
         """Datasets fails at a column that has nothing in its first rows, and a string later."""
         strings = {one.name for one in SCHEMAS["documents"] if one.type == pa.string()} - {"id", "text"}
-        with zstandard.open(lines, "rt") as file:
+        with zstd.open(lines, "rt") as file:
             found = [json.loads(line)["metadata"] for line in file]
 
         assert {type(one[name]) for one in found for name in strings} == {str}

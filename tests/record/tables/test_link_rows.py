@@ -10,9 +10,8 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.record.tables import table_files as links_module
-from webcrawl.record.tables.ended import Ended
-from webcrawl.record.tables.table_files import PIECE, REL, ROOM, LinkRows
+from webcrawl.record.tables import rows as links_module
+from webcrawl.record.tables.rows import PIECE, REL, ROOM, Ended, LinkRows
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
 URL = "http://a.test/b/"

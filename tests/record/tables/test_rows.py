@@ -1,6 +1,7 @@
 """What is in a row of `pages` and in those of `links`."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,8 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Archived, Link, Outcome, Status, Timings
 from webcrawl.content.html.found_links import Found
 from webcrawl.content.page import Page
-from webcrawl.record.tables.ended import Ended, host_parts
+from webcrawl.record.tables.rows import Ended, host_parts
+from webcrawl.urls.host_names import RegisteredDomains
 
 
 @pytest.fixture(name="job")
@@ -335,3 +337,15 @@ class TestOddities:
 
         assert [row["to_url"] for row in rows(job.root, "links")] == [f"http://a.test/{n}" for n in range(30_000)]
         assert rows(job.root, "pages")[0]["links"] == 30_000
+
+
+# -- What the public suffix list says of hosts, for the tables.
+
+
+def test_is_asked_of_the_list_that_the_crawl_has(monkeypatch):
+    """The list takes 10 ms to load, and some megabytes: once for a process."""
+    RegisteredDomains()("a.example.co.uk")
+    host_parts.cache_clear()
+    monkeypatch.delattr(Path, "read_text")
+
+    assert host_parts("a.example.co.uk") == ("uk", "example.co.uk", "example.co.uk")

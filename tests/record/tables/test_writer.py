@@ -18,7 +18,7 @@ from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from tests.support.tables import OPTIONS, Job, files, rows
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.record.tables.table_files import Tables
+from webcrawl.record.tables.table_writer import Tables
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError

@@ -1,10 +1,98 @@
-"""Whether a folder holds a crawl, in one place and one line."""
+"""Which crawls a JOBDIR holds."""
+
+from pathlib import Path
 
 import pytest
 
+from tests.support.hive_jobs import named
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.crawls import is_locked
+from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
+from webcrawl.store.jobdir.crawls import Hive, crawls_of, for_reading, hive_of, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
+
+
+def crawl(folder):
+    (folder / "state").mkdir(parents=True)
+    (folder / "state/crawl.db").write_bytes(b"")
+
+
+def test_a_single_crawl(tmp_path):
+    """A crawl is its own only one, whatever lies beside its state; so is a folder that holds no crawl at all."""
+    crawl(tmp_path)
+    crawl(tmp_path / "drone-0")
+
+    assert hive_of(tmp_path) is None
+    assert crawls_of(tmp_path) == [tmp_path]
+    assert crawls_of(tmp_path / "nowhere") == [tmp_path / "nowhere"]
+
+
+def test_drones_are_those_named_and_those_with_a_folder(tmp_path):
+    """The drones that hive.json names, here or not, and those that only have a folder, by number."""
+    named(tmp_path, (10, 2))
+    for name in ("drone-2", "drone-11", "drone-03", "drone-x", "server"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "drone-4").touch()
+
+    assert hive_of(tmp_path) == Hive("web", (2, 10, 11))
+    assert crawls_of(tmp_path) == [tmp_path / "drone-2", tmp_path / "drone-10", tmp_path / "drone-11"]
+
+
+def test_drones_of_many_machines(tmp_path):
+    """Drones' folders that were copied into one need no hive.json; without a crawl in any they are no hive."""
+    (tmp_path / "drone-3").mkdir()
+    assert crawls_of(tmp_path) == [tmp_path]
+
+    crawl(tmp_path / "drone-1")
+    assert hive_of(tmp_path) == Hive(tmp_path.name, (1, 3))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"version": 1}', '{"version": 1, "name": "a", "drones": 2}', "\udcff"]
+)
+def test_a_damaged_file(tmp_path, text):
+    """What is not a hive.json is said in one line."""
+    (tmp_path / "hive.json").write_bytes(text.encode(errors="surrogateescape"))
+
+    with pytest.raises(StoreError, match=r"hive\.json: ") as raised:
+        hive_of(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    """So is why hive.json cannot be read."""
+    (tmp_path / "hive.json").mkdir()
+
+    with pytest.raises(StoreError, match=r"hive\.json: Is a directory"):
+        hive_of(tmp_path)
+
+
+@pytest.mark.parametrize("drones", [[-1], ["0"], [True], [None]])
+def test_drones_that_are_no_numbers(tmp_path, drones):
+    """Drones are numbers from 0."""
+    named(tmp_path, drones)
+
+    with pytest.raises(DamagedFile, match="not their numbers"):
+        crawls_of(tmp_path)
+
+
+def test_a_hive_json_of_another_version_is_refused(tmp_path):
+    """A hive.json of another version is refused."""
+    named(tmp_path, [0], version=2)
+
+    with pytest.raises(StateVersion, match="version 2, this program reads 1"):
+        crawls_of(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "beside"), [("crawls/a", "crawls/a-read"), (".", "HERE-read"), ("x/..", "HERE-read")])
+def test_where_its_archives_are_read_to(tmp_path, monkeypatch, name, beside):
+    """A folder beside it, also of one that is given without a name."""
+    (tmp_path / "x").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+    assert str(for_reading(Path(name))) == beside.replace("HERE", str(tmp_path))
+
+
+# -- Whether a folder holds a crawl, in one place and one line.
 
 
 def begun(folder):

@@ -15,7 +15,8 @@ from webcrawl.crawl.last_run import terms_of
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
-from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.jobdir.log_lines import last_sent
+from webcrawl.store.jobdir.log_lines import request_line as line
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account.account_page import kept, page, sheet
@@ -101,17 +102,18 @@ def test_an_answer_belongs_to_its_request_where_the_clock_was_set_back():
 
 
 def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
-    """A torn line is no request, and one of an earlier version has no wait."""
+    """A torn line is no request, and a first request has no wait."""
     log = tmp_path / "requests.log"
     time = iso(AT)
     log.write_text(
-        f"{time}\tGET\thttp://a.test/\t-\t0\n{time}\tGET\thttp://b.test/?a.test\t-\t0\n{time}\tGET\thttp://a.test/x"
+        f"{time}\tGET\thttp://a.test/\t-\t0\t-\t0.000\tnew\n{time}\tGET\thttp://b.test/?a.test\t-\t0\t-\t0.000\tnew\n"
+        f"{time}\tGET\thttp://a.test/x"
         f"\n{time}\tGET\thttp://a.test/y\tP\t1\t0.500\t0.250\tpoliteness\n{time}\tGE"
     )
     found = [*asked_of(log, site_of("a.test").has, b"a.test")]
 
     assert [(one.url, one.path, one.tries, one.waited, one.needed, one.rule) for one in found] == [
-        ("http://a.test/", "", 0, None, None, ""),
+        ("http://a.test/", "", 0, None, 0.0, "new"),
         ("http://a.test/y", "P", 1, 0.5, 0.25, "politeness"),
     ]
     assert [*ends_of(tmp_path / "none", 100, site_of("a.test").has, b"a.test")] == []

@@ -15,7 +15,7 @@ from tests.support.tables import Job
 from tests.support.warc_crawl import NOW
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
-from webcrawl.record.objectstore.stored import Stored
+from webcrawl.record.objectstore.storing import Stored
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import STORED

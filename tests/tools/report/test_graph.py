@@ -12,7 +12,7 @@ from tests.support.crawling import Crawl
 from tests.support.tables import Job
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
-from webcrawl.tools.exports import graph as export_graph
+from webcrawl.tools.commands.export import GraphExport
 from webcrawl.tools.report import graph
 from webcrawl.tools.report.graph import Graph
 
@@ -116,7 +116,7 @@ def tabled(root, *pages):
 
 def made(folder):
     """The graph that the command writes of the crawl in this folder, if any, and its exit status."""
-    command = export_graph.Command()
+    command = GraphExport()
     options = {"o": str(folder / "graph")}
     command.run([str(folder / "job")], Namespace(**options))
     return edges(folder / "graph") if (folder / "graph").exists() else None, command.exitcode

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from webcrawl.record.objectstore.stored import IN_STORE
+from webcrawl.record.objectstore.storing import IN_STORE
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_outputs import ABSENT
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify.verify_crawl import ABSENT, verify
 
 # A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent. Merges
 # are waited for: without them the next step may find no page, and open no archive. One is open after each step: if its
@@ -20,7 +19,7 @@ import sys
 from pathlib import Path
 from tests.support.crawling import wait_until
 from tests.support.jobs import Job
-from webcrawl.record.objectstore.stored import WHERE, Stored
+from webcrawl.record.objectstore.storing import WHERE, Stored
 from webcrawl.store.outputs import STORED
 
 

@@ -7,10 +7,10 @@ from contextlib import closing
 from random import Random
 
 import pytest
-import zstandard
 
 from tests.support.jobs import killed, stopped
 from tests.support.seens import OF_CRAWLS
+from webcrawl.base.zstd_frame import unpack
 from webcrawl.store.errors import StoreError
 from webcrawl.store.schema import LAYOUT
 from webcrawl.tools.verify.verify_crawl import verify
@@ -34,7 +34,6 @@ def content(root):
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         found = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in tables}
         found["sqlite_schema"] = db.execute(LAYOUT).fetchall()
-    unpack = zstandard.ZstdDecompressor().decompress
     return {
         **found,
         "block": [(number, unpack(data)) for number, data in found["block"]],

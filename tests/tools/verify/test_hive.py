@@ -7,6 +7,7 @@ import sqlite3
 import zlib
 from collections import Counter
 from contextlib import closing
+from functools import partial
 
 import msgpack
 import pytest
@@ -271,9 +272,8 @@ class TestShared:
         assert count == 5
         assert [(one.name, sorted(one.places)) for one in twice] == [(b"banana", [0, 1])]
 
-    def test_many_names(self, tmp_path, monkeypatch):
+    def test_many_names(self, tmp_path):
         """Names that one drone has many times count once, whatever comes between them."""
-        monkeypatch.setattr(claims, "BATCH", 7)
         has = [b"%d" % (number % 50) for number in range(500)]
         names = {0: has, 1: [b"x%d" % number for number in range(30)] + [b"49"] * 3}
         made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
@@ -327,7 +327,7 @@ def said_by_two(root, **changed):
     crafted = (" ".join(fields) + "\n").encode()
     for path in (log, other):
         path.write_bytes(crafted + path.read_bytes()[len(crafted) :])
-    return shared({drone: pages(root / f"drone-{drone}") for drone in range(2)})[1]
+    return shared({drone: partial(pages, root / f"drone-{drone}") for drone in range(2)})[1]
 
 
 def unindexed(root):

@@ -6,10 +6,12 @@ import msgpack
 import pytest
 
 from tests.support.outputs import Crawl
+from tests.support.tampering import tampered
 from webcrawl.adapter.extensions.checkpoints import state_name
 from webcrawl.adapter.pipelines.tags import TagsPipeline
 from webcrawl.content.html.tag_counts import TagCounts
-from webcrawl.tools.verify.check_outputs import POSITION, SHAPES
+from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir.log_lines import SHAPES, TAGS_POSITION
 from webcrawl.tools.verify.verify_crawl import verify
 
 LINES = {
@@ -17,7 +19,7 @@ LINES = {
     "logs/neardup.log": (b"0123456789abcdef\thttp://a.test/\n", b"-\thttp://a.test/b\n"),
     "logs/skipped.log": (b"2011-06-23T17:12:08.802Z\tscope\thttp://b.test/\thttp://a.test/\n",),
 }
-REQUEST = b"2011-06-23T17:12:08.802Z\tGET\thttp://b.test/\tLP\t0\n"
+REQUEST = b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tL\t0\t-\t0.000\tnew\n"
 
 
 @pytest.fixture(name="crawl")
@@ -60,14 +62,14 @@ class TestTags:
     def tags(self, crawl, *, clean, text="a\t2\t1\n"):
         counts = TagCounts()
         counts.add([b"a", b"a"])
-        crawl.db.set(POSITION, msgpack.packb(counts.rows()))
+        crawl.db.set(TAGS_POSITION, msgpack.packb(counts.rows()))
         crawl.db.set("clean", clean)
         crawl.checkpoint()
         (crawl.root / "tags.tsv").write_text(text)
 
     def test_its_name_is_that_of_the_pipeline(self):
         """The position is found where the pipeline puts it."""
-        assert f"pipeline.{state_name(TagsPipeline)}" == POSITION
+        assert f"pipeline.{state_name(TagsPipeline)}" == TAGS_POSITION
 
     def test_the_counts_of_the_last_checkpoint(self, crawl):
         """After a crawl that has ended, the file has the counts in crawl.db; it may be missing."""
@@ -91,3 +93,51 @@ class TestTags:
         self.tags(crawl, clean=b"", text="a\t3\t1\nb 1 1\n")
 
         assert damages(crawl) == ["tags.tsv: line 2 is no row of counts: 'b 1 1'"]
+
+
+# -- Statistics of another number of URLs than crawl.log has lines are damage.
+
+
+def told(root, value):
+    """What verify says of a crawl with this value for statistics."""
+    sql = f"INSERT OR REPLACE INTO meta VALUES ('statistics', x'{value.hex()}', 0)"
+    tampered(root / "state/crawl.db", sql)
+    found = Counter()
+    return [str(damage).replace(f"{root}/", "") for damage in verify(root, found)], found["logs/crawl.log"]
+
+
+def saved(**more):
+    return msgpack.packb(Statistics(bytes(16)).save() | more)
+
+
+def test_as_many_urls_as_lines(copy):
+    """Statistics of as many URLs as the log has lines are sound; others are not."""
+    _, lines = told(copy, saved(lines=0, since=1))
+    assert lines > 0
+
+    assert told(copy, saved(lines=lines)) == ([], lines)
+    (damage,), _ = told(copy, saved(lines=lines + 1))
+    assert f"table meta, statistics: of {lines + 1} URLs, logs/crawl.log has {lines} lines" in damage
+
+
+def test_statistics_of_a_part(copy):
+    """Those that were kept from later on are of fewer URLs."""
+    assert told(copy, saved(lines=3, since=1000))[0] == []
+
+
+@pytest.mark.parametrize("value", [b"\xc1", b"\x05", b"\x80", msgpack.packb({"lines": "x", "since": 0})])
+def test_no_statistics(copy, value):
+    """A value that is no statistics is damage."""
+    (damage,), _ = told(copy, value)
+    assert "table meta, statistics: " in damage
+
+
+def test_a_damaged_log(copy):
+    """Where the log itself is damaged, that is reported alone."""
+    _, lines = told(copy, saved(lines=0, since=1))
+    log = copy / "logs/crawl.log"
+    log.write_bytes(log.read_bytes()[:-5])
+
+    damages, _ = told(copy, saved(lines=lines))
+    assert damages
+    assert all("logs/crawl.log: damaged" in damage for damage in damages)

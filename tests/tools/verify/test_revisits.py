@@ -8,10 +8,10 @@ from random import Random
 
 import msgpack
 import pytest
-import zstandard
 
 from tests.support.jobs import stopped
 from tests.support.revisits import DAY, NOW, Told, made, page
+from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -130,9 +130,7 @@ def test_a_bucket_without_its_queue(copy, value):
 @pytest.mark.parametrize("junk", [b"\x05abcde", b"\x07abcde\x02x", b"\x09abcd", b"\xff"])
 def test_sorted_records_that_are_none(copy, junk):
     """What is sorted are records too."""
-    save(
-        copy, SORTED, saved(copy, SORTED)[: TIME + COUNT] + zstandard.ZstdCompressor(write_checksum=True).compress(junk)
-    )
+    save(copy, SORTED, saved(copy, SORTED)[: TIME + COUNT] + pack_checked(junk))
     (why,) = told(copy)
     assert SORTED in why
 

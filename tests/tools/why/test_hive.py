@@ -13,7 +13,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import even, truth
 from webcrawl.store.jobdir.crawl_line import LOG, line
-from webcrawl.store.jobdir.link_line import LOG as LINKS
+from webcrawl.store.jobdir.log_lines import LINKS_LOG
 from webcrawl.tools.why.answer import Crawls
 
 
@@ -56,7 +56,7 @@ def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
     """What a wall has answered one drone does not count while the URL waits at another, to which its host went."""
     asked, other = (stopped(tmp_path / f"drone-{number}", hosts=hosts) for number, hosts in enumerate("hi"))
     named(tmp_path, (0, 1))
-    links = [row.split("\t")[2] for row in (other / LINKS).read_text().splitlines()]
+    links = [row.split("\t")[2] for row in (other / LINKS_LOG).read_text().splitlines()]
     with Crawls(other) as crawls:
         url = next(one.url for one in crawls.answers([*dict.fromkeys(links)][:50]) if one.state == "queued")
     exchange = Exchange(url, b"", 403, b"", [], b"", b"", b"", "", 1.7e9, Timings())

@@ -3,16 +3,10 @@
 from contextlib import closing
 
 import pytest
-import zstandard
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from tests.support.seedlists import read, write
 from webcrawl.urls.seeds import Seeds
-
-
-def unpacked(name: str) -> bytes:
-    with (cases("top-sites") / f"{name}.zst").open("rb") as file:
-        return zstandard.ZstdDecompressor().stream_reader(file).read()
 
 
 @pytest.mark.parametrize("packing", ["", ".gz", ".zip"])
@@ -23,7 +17,7 @@ def unpacked(name: str) -> bytes:
 class TestTopSites:
     def test_one_seed_per_row(self, tmp_path, name, count, packing):
         """Each row of a published list is a seed, in the same order, with its whole host."""
-        data = unpacked(name)
+        data = unpacked(cases("top-sites") / f"{name}.zst")
         path = write(tmp_path / f"{name}{packing}", data)
         hosts = [line.decode().rpartition(",")[2] for line in data.splitlines()]
 
@@ -34,7 +28,7 @@ class TestTopSites:
 
     def test_resumed_in_the_middle(self, tmp_path, name, count, packing):
         """Reading a published list that stopped in the middle resumes with the second half."""
-        path = write(tmp_path / f"{name}{packing}", unpacked(name))
+        path = write(tmp_path / f"{name}{packing}", unpacked(cases("top-sites") / f"{name}.zst"))
         whole = read(path)
 
         with closing(Seeds(str(path))) as seeds:

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, Self, TypeGuard
 
 import msgpack
@@ -19,7 +19,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import count
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class TakesPart(Protocol):
         """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
 
 
-class Positions:
+class Positions(Part):
     """Restores every pipeline once, then saves the position of each with every checkpoint.
 
     A hook that raises ends the crawl: without a checkpoint more and more would have to be done again, and with one
@@ -58,9 +58,6 @@ class Positions:
                 raise _failed(name, "restore", tamed(error)) from error
         if self._pipelines:
             db.join(self, first=True)  # before the outputs: a hook may write to one
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         for name, pipeline in self._pipelines.items():

@@ -12,7 +12,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 
 if TYPE_CHECKING:
-    from webcrawl.record.tables.table_files import Changes
+    from webcrawl.record.tables.table_writer import Changes
 
 
 class ChangesPipeline:
@@ -30,7 +30,7 @@ class ChangesPipeline:
         return cls(crawler, Path(values["JOBDIR"]))
 
     def open_spider(self) -> None:
-        from webcrawl.record.tables.table_files import Changes  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+        from webcrawl.record.tables.table_writer import Changes  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
         parts = scheduler_of(self._crawler).crawl.parts
         self._changes = Changes(parts.db, parts.outputs, root=self._root)

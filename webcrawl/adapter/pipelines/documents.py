@@ -28,7 +28,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker, cores
 
 if TYPE_CHECKING:
-    from webcrawl.record.tables.table_files import Documents
+    from webcrawl.record.tables.table_writer import Documents
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
@@ -60,7 +60,7 @@ class DocumentsPipeline(Chosen):
         self._table: Documents | None = None
 
     def open_spider(self) -> None:
-        from webcrawl.record.tables.table_files import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+        from webcrawl.record.tables.table_writer import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
         parts = scheduler_of(self._crawler).crawl.parts
         self._counters = parts.counters

@@ -11,7 +11,7 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.row_bound import FEW
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.page import Page
-from webcrawl.store.jobdir.link_line import lines, page_lines, unlogged
+from webcrawl.store.jobdir.log_lines import link_lines, page_lines, unlogged
 from webcrawl.urls.canonical import redirect_target
 
 COUNTER = "links/unlogged"
@@ -49,7 +49,7 @@ class LinkLogPipeline(LogPipeline):
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         location = exchange.location if exchange is not None and outcome.status > 0 else None
         if exchange is not None and location and not link.is_prerequisite:
-            self._log.write_now(lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")]))
+            self._log.write_now(link_lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")]))
 
 
 def lines_of(page: Page) -> bytes:

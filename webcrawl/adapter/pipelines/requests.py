@@ -23,7 +23,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.request_line import last_sent, line
+from webcrawl.store.jobdir.log_lines import last_sent, request_line
 from webcrawl.store.requests_log import SyncedLog, Windows
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
@@ -77,7 +77,7 @@ class RequestsPipeline:
         last = self._answered.get(host)
         waited = None if last is None else max(now - last, 0.0)
         try:
-            self._log.write(line(now, request.method, url, link, waited, *self._pause(host)))
+            self._log.write(request_line(now, request.method, url, link, waited, *self._pause(host)))
         except StoreError as error:
             scheduler_of(self._crawler).fail(error)
             raise Untried(str(error)) from error

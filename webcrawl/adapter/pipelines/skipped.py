@@ -13,7 +13,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.store.jobdir.crawl_line import WITHHELD
-from webcrawl.store.jobdir.skip_line import lines
+from webcrawl.store.jobdir.log_lines import skipped_lines
 from webcrawl.urls.recent_urls import RecentUrls
 
 REMEMBERED = 1 << 17  # URLs logged lately, 8 bytes each: most pages of a site link to the same ones
@@ -38,11 +38,11 @@ class SkippedPipeline(LogPipeline):
     def _dropped(self, reason: str, urls: Sequence[str], via: str) -> None:
         fresh = self._lately.unknown(urls) if reason != NO_URL else []
         if fresh:
-            self._log.write_now(lines(time.time(), reason, fresh, via))
+            self._log.write_now(skipped_lines(time.time(), reason, fresh, via))
             self._lately.add(fresh)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         withheld = exchange is not None and exchange.withheld is not None
         if withheld or (outcome.status < 0 and not link.is_prerequisite):
             reason = WITHHELD if withheld else reason_of(outcome.status).replace(" ", "_")
-            self._log.write_now(lines(outcome.at or time.time(), reason, [link.url], link.via))
+            self._log.write_now(skipped_lines(outcome.at or time.time(), reason, [link.url], link.via))

@@ -18,7 +18,7 @@ from webcrawl.base.model import redirects_in_a_row
 from webcrawl.content.page import Page
 
 if TYPE_CHECKING:
-    from webcrawl.record.tables.table_files import Tables
+    from webcrawl.record.tables.table_writer import Tables
 
 
 COUNTER = "links/untabled"
@@ -44,7 +44,7 @@ class TablesPipeline:
         )
 
     def open_spider(self) -> None:
-        from webcrawl.record.tables.table_files import Tables  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+        from webcrawl.record.tables.table_writer import Tables  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
         parts = scheduler_of(self._crawler).crawl.parts
         self._tables = Tables(

@@ -16,8 +16,8 @@ from functools import lru_cache
 from typing import Any
 
 import msgpack
-import zstandard
 
+from webcrawl.base import zstd_frame
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.rowcrc import crc32_of_many
@@ -28,9 +28,6 @@ CRC = struct.Struct("<I")
 START = HEAD.size + CRC.size
 LARGEST = 16 << 20  # bytes that a frame may unpack to
 SURROGATES = "surrogatepass"  # what other people's pages have in them can be sent as it is
-
-_compress = zstandard.ZstdCompressor(level=1).compress
-_decompress = zstandard.ZstdDecompressor().decompress
 
 
 class Kind(IntEnum):
@@ -89,7 +86,7 @@ def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
         len(message.items),
         hive_id(hive),
     )
-    frame = _compress(items)
+    frame = zstd_frame.pack(items)
     return b"".join((head, CRC.pack(crc32_of_many(frame, crc32_of_many(head))), frame))
 
 
@@ -125,14 +122,9 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
 
 def _items(frame: bytes) -> Any:
     try:
-        size = zstandard.frame_content_size(frame)
-        if size < 0:
-            raise ForeignMessage("a message does not say how many bytes its items take")
-        if size > LARGEST:
-            raise ForeignMessage(f"the items of a message would take {size} bytes")
-        data = _decompress(frame, allow_extra_data=False)
+        data = zstd_frame.unpack(frame, LARGEST)
         return msgpack.unpackb(data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES)
-    except (zstandard.ZstdError, msgpack.UnpackException, ValueError, TypeError) as error:
+    except (msgpack.UnpackException, ValueError, TypeError) as error:
         raise ForeignMessage(f"the items of a message cannot be read: {error!r}") from error
 
 

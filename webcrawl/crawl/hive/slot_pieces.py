@@ -12,10 +12,10 @@ from typing import Any
 
 import msgpack
 import numpy as np
-import zstandard
 
 from webcrawl.base import readable
 from webcrawl.base.model import Packed
+from webcrawl.base.zstd_frame import pack, unpack
 from webcrawl.crawl.hive.partition import range_of
 from webcrawl.frontier.host_handover import Moves, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
@@ -182,8 +182,6 @@ class Parking:
         self._next = 1  # the number of the next row, of whatever slot
         for name, _ in db.query("SELECT name, crc FROM meta WHERE name >= ? AND name < ?", (PARKED, PARKED + END)):
             self._next = max(self._next, int(name.rpartition(".")[2]) + 1)
-        self._pack = zstandard.ZstdCompressor(level=1).compress
-        self._unpack = zstandard.ZstdDecompressor().decompress
 
     def put(self, slot: int, item: Any) -> None:
         """Parks an item of plain values."""
@@ -205,14 +203,14 @@ class Parking:
             return taken
         value = self._db.get(name)
         self._db.execute("DELETE FROM meta WHERE name = ?", (name,))
-        found: list[Any] = msgpack.unpackb(self._unpack(value or b""))
+        found: list[Any] = msgpack.unpackb(unpack(value or b""))
         return found
 
     def save(self) -> None:
         """Writes what is in memory."""
         for slot, items in self._items.items():
             for at in range(0, len(items), ROW):
-                self._db.set(f"{PARKED}{slot:05}.{self._next:012}", self._pack(msgpack.packb(items[at : at + ROW])))
+                self._db.set(f"{PARKED}{slot:05}.{self._next:012}", pack(msgpack.packb(items[at : at + ROW])))
                 self._next += 1
         self._items.clear()
         self._held = 0

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import msgpack
 
+from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import frame, some
@@ -257,7 +258,7 @@ class Buckets:
         self._db.set(self._divided_name, msgpack.packb(divided))
         records = b"".join(map(frame, self._sorted[self._next :]))
         head = stamp(self._until) + self.count.to_bytes(COUNT, "big")
-        self._db.set(self._sorted_name, head + self._pool.blocks.pack(records))
+        self._db.set(self._sorted_name, head + pack_checked(records))
 
     def _save(self, start: int) -> None:
         self._stale.discard(start)

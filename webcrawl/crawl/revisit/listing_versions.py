@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
+from webcrawl.base.zstd_frame import pack_checked, unpack
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -59,7 +59,6 @@ class Listed:
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         db.need("listed")
-        self._compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
         self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
         self._cached = 0
 
@@ -130,7 +129,7 @@ class Listed:
 
     def _store(self, listing: int, keys: Keys, dates: Dates, now: float) -> int:
         deltas = np.diff(keys, prepend=np.uint64(0))
-        key_data, date_data = (self._compressor.compress(_planes(column)) for column in (deltas, dates))
+        key_data, date_data = (pack_checked(_planes(column)) for column in (deltas, dates))
         row = (listing - HALF, len(keys), int(now), key_data, date_data)
         self._db.execute(STORE, (*row, checksum(*row)))
         self._uncache(listing)
@@ -176,12 +175,9 @@ def _size(both: tuple[Keys, Dates]) -> int:
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
     """The bytes of so many numbers, in their order. Raises ValueError."""
-    try:
-        if count > MOST or zstandard.frame_content_size(data) != count * width:
-            raise ValueError("count")
-        planes = np.frombuffer(zstandard.ZstdDecompressor().decompress(data), np.uint8)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
+    planes = np.frombuffer(unpack(data, MOST * width), np.uint8)
+    if len(planes) != count * width:
+        raise ValueError("count")
     return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
 
 

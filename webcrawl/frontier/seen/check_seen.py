@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import zstandard
 
+from webcrawl.base.zstd_frame import unpack
 from webcrawl.frontier.seen import content, journal, known_keys
 from webcrawl.frontier.seen.files import SeenFiles
 from webcrawl.frontier.seen.portions import Portion
@@ -19,7 +19,7 @@ from webcrawl.frontier.seen.protocol import STATE, State
 from webcrawl.frontier.seen.waiting_records import COUNT, VERDICTS
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.queue_row import LARGEST, link_flaw
+from webcrawl.store.jobdir.queue_row import link_flaw
 from webcrawl.store.jobdir.snapshot import Snapshot
 
 
@@ -85,9 +85,9 @@ def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
 
 def _row_flaw(size: int, packed: bytes) -> str:
     try:
-        data = zstandard.ZstdDecompressor().decompress(packed)
+        data = unpack(packed)
         lengths = np.frombuffer(data, "<u4", size // 8).tolist()
-    except (zstandard.ZstdError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         return str(error)
     at = 4 * len(lengths)
     for length in lengths:
@@ -132,20 +132,16 @@ def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, 
 
 def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Reads everything once; counts the links among those that are not yet looked up."""
-    unpack = zstandard.ZstdDecompressor().decompress
     for number, *row in snapshot.rows("SELECT id, turn, site, count, data, crc FROM portion"):
         what = f"table portion, {number}"
         count, data = row[2], row[3]
         if not rowcrc.agrees(rowcrc.portion, row):
             yield snapshot.damaged(f"{what}: checksum", value=data)
             continue
-        if zstandard.frame_content_size(data) > LARGEST:
-            yield snapshot.damaged(f"{what}: impossibly large", value=data)
-            continue
         try:
             portion = Portion.unpack(unpack(data))
             flaw = link_flaw(portion.page.pack())
-        except (zstandard.ZstdError, ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
             continue
         if flaw or len(portion.links) != count:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgpack
-import zstandard
 
+from webcrawl.base import zstd_frame
 from webcrawl.base.model import Link, unpack
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -51,8 +51,6 @@ class Portions:
     def __init__(self, db: CrawlDB, site_of: Callable[[str], str]) -> None:
         """`site_of` names the site of a page's URL."""
         self._db, self._site_of = db, site_of
-        self._compressor = zstandard.ZstdCompressor(level=1)
-        self._decompressor = zstandard.ZstdDecompressor()
         ((self.links, first),) = db.query("SELECT coalesce(sum(count), 0), min(turn) FROM portion")
         self._turn = first or 0
         self.ready_at = 0.0  # when the next portion may be taken
@@ -70,7 +68,7 @@ class Portions:
             some = list(links[at : at + PORTION])
             portion = Portion(page, base, some, hops * len(some) if len(hops) == 1 else hops[at : at + PORTION])
             turn += 1
-            row = (turn, site, len(some), self._compressor.compress(portion.pack()))
+            row = (turn, site, len(some), zstd_frame.pack(portion.pack()))
             rows.append((*row, rowcrc.portion(*row)))
         self._db.executemany(INSERT, rows)
         self.links += len(links) - start
@@ -87,8 +85,8 @@ class Portions:
         if not rowcrc.agrees(rowcrc.portion, row):
             raise DamagedFile(self._db.path, 0, f"table portion, {number}: checksum")
         try:
-            portion = Portion.unpack(self._decompressor.decompress(row[3]))
-        except (zstandard.ZstdError, ValueError, TypeError) as error:
+            portion = Portion.unpack(zstd_frame.unpack(row[3]))
+        except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table portion, {number}: {error}") from error
         self._turn = row[0]
         self._db.execute("DELETE FROM portion WHERE id = ?", (number,))

@@ -19,8 +19,8 @@ from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
+from webcrawl.base.zstd_frame import pack_checked, unpack
 from webcrawl.frontier.seen.keys import Bits, marked, packed
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -47,8 +47,6 @@ class Waiting:
     def __init__(self, db: CrawlDB, begin: int, end: int, row: int = ROW) -> None:
         self.begin, self.end = begin, end
         self._db, self._size = db, row
-        self._pack = zstandard.ZstdCompressor(level=1, write_checksum=True).compress
-        self._unpack = zstandard.ZstdDecompressor().decompress
         self._rows = self._stored(begin, end)
         self._keys = array("Q")  # the unfinished row
         self._records: list[bytes] = []
@@ -93,7 +91,7 @@ class Waiting:
         first, records = self._tail, self._records[:count]
         lengths = struct.pack(f"<{count}I", *map(len, records))  # takes a third of numpy's time
         keys = packed(self._keys[:count])
-        row = (first, keys, self._pack(lengths + b"".join(records)), rowcrc.waiting(first, keys))
+        row = (first, keys, pack_checked(lengths + b"".join(records)), rowcrc.waiting(first, keys))
         self._db.execute("INSERT INTO waiting VALUES (?, ?, ?, ?)", row)
         self._saved = (first, count)
 
@@ -146,9 +144,9 @@ class Waiting:
 
     def _read(self, first: int, count: int, packed: bytes) -> _Row:
         try:
-            data = self._unpack(packed)
+            data = unpack(packed)
             lengths = np.frombuffer(data, "<u4", count)
-        except (zstandard.ZstdError, ValueError) as error:
+        except ValueError as error:
             raise self._damaged(first, str(error)) from error
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
         if ends[-1] != len(data):

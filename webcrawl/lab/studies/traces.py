@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import sys
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,13 +22,9 @@ import numpy.typing as npt
 
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
-from webcrawl.record.logs.url_trace import MAGIC, PAGE
+from webcrawl.base.zstd_frame import zstd
+from webcrawl.record.url_trace import MAGIC, PAGE
 from webcrawl.store.errors import StoreError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 MARKS = {"\t": "a tab", " ": "a blank", ",": "a comma"}  # between the ends of an edge
 HEAD = 1 << 16  # bytes that are looked at to know what a file is

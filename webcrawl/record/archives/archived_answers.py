@@ -329,10 +329,7 @@ def _notes(capture: Capture) -> dict[str, str]:
     """The fields of the metadata records, with names in lower case."""
     notes: dict[str, str] = {}
     for record in capture.notes:
-        for line in record.block.decode("utf-8", "replace").splitlines():
-            name, colon, value = line.partition(":")
-            if colon:
-                notes.setdefault(name.strip().lower(), value.strip())
+        notes = record.values() | notes
     return notes
 
 

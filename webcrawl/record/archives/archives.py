@@ -1,7 +1,5 @@
 """Reads many archive files one after the other, from wherever a former run had come to, as answers.
 
-`archive_files` finds those that the arguments of a command name: files, packages, folders, patterns.
-
 A crawl that is killed fetches again what is behind that, perhaps into a file of another name: whoever had read it here
 would have those pages twice.
 """
@@ -9,16 +7,17 @@ would have those pages twice.
 from __future__ import annotations
 
 import logging
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from glob import glob, has_magic
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.readable import count, readable
+from webcrawl.base.readable import count
 from webcrawl.record.archives.archived_answers import (
     Answers,
     Capture,
@@ -32,12 +31,12 @@ from webcrawl.record.archives.archived_answers import (
     refers,
     unmodified,
 )
-from webcrawl.record.archives.originals import Originals
-from webcrawl.record.warc.packed_files import WACZ, packed, size_of
-from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
+from webcrawl.record.warc.archive_files import name_of, size_of
+from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records, ignore
 from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import crawls_of, hive_of, is_crawl, is_locked
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import length_of, lengths
 from webcrawl.store.output import OPEN
@@ -123,7 +122,7 @@ class Archives:
         path, found = _present(Path(name + OPEN)), None
         try:
             with Records(path, self._most, partial(self._damaged, path), place) as records:
-                capture = next(captures(records, _ignore), None)
+                capture = next(captures(records, ignore), None)
                 if capture is not None and capture.place == place:
                     found = self._found(path, capture)
         except (OSError, NotWarc) as error:
@@ -189,8 +188,8 @@ class Archives:
         for name, place in self._originals.find(revisit):
             for path in (Path(name), Path(name + OPEN)):
                 try:
-                    with Records(path, self._most, _ignore, place) as records:
-                        capture = next(captures(records, _ignore), None)
+                    with Records(path, self._most, ignore, place) as records:
+                        capture = next(captures(records, ignore), None)
                     if capture is not None and capture.first.kind != "revisit":
                         return self._answers.read(capture)[1]
                 except (FileNotFoundError, NotWarc, Unusable):
@@ -217,11 +216,6 @@ class Archives:
             logger.warning("%s%s", line, more)
 
 
-def name_of(path: Path) -> str:
-    """The name of a file, the same while it is written and once it is finished."""
-    return str(path.resolve()).removesuffix(OPEN)
-
-
 def _present(path: Path) -> Path:
     """The path of a file that its crawl may have finished since it was named."""
     return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
@@ -231,94 +225,114 @@ def _size(path: Path, counted: int | None) -> int:
     return size_of(_present(path)) if counted is None else counted
 
 
-def _ignore(*_: object) -> None:
-    """Damage is told where the file itself is read."""
+ORIGINALS = "originals.db"
+TABLES = """
+CREATE TABLE IF NOT EXISTS file (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS original (
+    key INTEGER PRIMARY KEY, file INTEGER NOT NULL, at INTEGER NOT NULL, skip INTEGER NOT NULL
+);
+"""
+AT_ONCE = 4096  # places in memory
 
 
-ENDINGS = (".warc", ".warc.gz", ".warc.zst")
+class Originals(Part):
+    """The places of an archive's payloads, so that the revisit records that refer to them can be read.
+
+    They are found by identifier, by URL and date, and by payload digest: revisit records name any of them. A URL may
+    have had two states within one second, so a date counts in full; but some programs write the fraction of a second
+    only in one of the two records, so the whole second counts, too, if nothing surer is known.
+
+    A file of its own, in no checkpoint: what it says of the archive stays true, however far the pages are processed. It
+    is committed before each checkpoint, so it always knows the payloads that come before the place to go on from.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[str, int] = {}
+        self._names: dict[int, str] = {}
+        self._new: dict[int, tuple[int, int, int]] = {}
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None)
+            try:
+                self._db.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; {TABLES}")
+                self._names = dict(self._db.execute("SELECT id, name FROM file"))
+                self._files = {name: number for number, name in self._names.items()}
+            except BaseException:
+                self._db.close()
+                raise
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def add(self, record: Record, name: str) -> None:
+        """A record with a payload, which begins here; the name is that of its file, once that is finished."""
+        number = self._files.get(name)
+        if number is None:
+            number = self._files[name] = len(self._files) + 1
+            self._names[number] = name
+            self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
+        where = (number, record.place.offset, record.place.skip)
+        names = _Names(record, "warc-record-id", "warc-target-uri", "warc-date")
+        for key in (*names.sure, *names.digest, *names.second):
+            self._new.setdefault(key, where)
+        if len(self._new) >= AT_ONCE:
+            self.write()
+
+    def find(self, revisit: Record) -> Iterator[tuple[str, Place]]:
+        """Files and places where its original may lie, the surest first (docs/extending.md)."""
+        names = _Names(revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date")
+        # The page that a 304 stands for has a head as well: the same payload may have come with another, elsewhere
+        rest = (names.second, names.digest) if is_unmodified(revisit) else (names.digest, names.second)
+        for key in chain(names.sure, *rest):
+            where = self._new.get(key)
+            if where is None:
+                rows = self._execute("SELECT file, at, skip FROM original WHERE key = ?", (key,)).fetchall()
+                where = rows[0] if rows else None
+            if where is not None:
+                yield self._names[where[0]], Place(where[1], where[2])
+
+    def write(self) -> None:
+        """Writes what is in memory; safe on disk when it returns."""
+        try:
+            self._db.execute("BEGIN")
+            self._db.executemany(
+                "INSERT OR IGNORE INTO original VALUES (?, ?, ?, ?)", [(key, *to) for key, to in self._new.items()]
+            )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+        self._new.clear()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        if self._new:
+            self.write()
+
+    def _execute(self, sql: str, args: tuple[object, ...]) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(sql, args)
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: sqlite3.Error) -> StoreError:
+        return StoreError(f"{self._path}: {error}")
 
 
-class NoArchive(Exception):  # noqa: N818 - reads as what it is
-    """An argument that names no archive file; the message is one line."""
+class _Names:
+    """The keys of a record's payload, by the names of the fields that have them: each kind has one at most."""
+
+    def __init__(self, record: Record, identifier: str, address: str, date: str) -> None:
+        fields = record.fields
+        digest, url, when = (fields.get(name, "") for name in ("warc-payload-digest", address, date))
+        self.sure = [_key(fields[identifier])] if fields.get(identifier) else []
+        self.digest = [_key(digest)] if digest else []
+        self.second = [_key(f"{url.strip('<>')} {when[:19]}")] if url and when else []
+        if self.second and "." in when:
+            self.sure.append(_key(f"{url.strip('<>')} {when}"))
 
 
-def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """The files, each once, in the order in which they are named; and those named again."""
-    found: dict[str, Path] = {}
-    again: list[Path] = []
-    for argument in arguments:
-        for path in _named(argument):
-            name = name_of(path)
-            if (shown := readable(name)) != name:
-                raise NoArchive(f"{shown}: strange characters, by which nothing can note how far it was read")
-            if name in found:
-                again.append(path)
-            else:
-                found[name] = path
-    return list(found.values()), again
-
-
-def _named(argument: str) -> Iterator[Path]:
-    path = Path(argument)
-    if argument == "-":
-        raise NoArchive("-: an archive on standard input could not be resumed: name a file")
-    if path.is_dir():
-        packages = sorted(path.glob(f"*{WACZ}"))
-        files = _inside(path) or _inside(path / "warc") or _of_drones(path)
-        if files and packages:
-            logger.warning("%s: WACZ packages are left out, which may have the same archives: name those to read", path)
-        if not files and not packages:
-            raise NoArchive(f"{path}: no WARC files in this folder")
-        yield from files or chain.from_iterable(map(_files_of, packages))
-    elif path.exists():
-        yield from _files_of(path)
-    elif has_magic(argument):
-        matches = [Path(name) for name in sorted(glob(argument, recursive=True))]  # noqa: PTH207 - it may be absolute
-        if not matches:
-            raise NoArchive(f"{argument}: no such file")
-        yield from chain.from_iterable(map(_files_of, matches))
-    else:
-        raise NoArchive(f"{argument}: no such file")
-
-
-def _inside(folder: Path) -> list[Path]:
-    """Sorted by name, which for a crawl's own files is the order in which they were written."""
-    if not folder.is_dir():
-        return []
-    return [_readable(path) for path in sorted(folder.iterdir()) if path.name.removesuffix(OPEN).endswith(ENDINGS)]
-
-
-def _of_drones(jobdir: Path) -> list[Path]:
-    """All files of a hive, drone by drone."""
-    try:
-        crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
-    except StoreError as error:
-        raise NoArchive(str(error)) from error
-    for crawl in crawls:
-        if not crawl.is_dir():
-            logger.warning("%s: this drone's folder is missing: left out", crawl)
-    return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
-
-
-def _files_of(path: Path) -> list[Path]:
-    """The file itself, or those in a package."""
-    _readable(path)
-    if path.suffix != WACZ:
-        return [path]
-    try:
-        files = packed(path, ENDINGS)
-    except OSError as error:
-        raise NoArchive(f"{path}: {error}") from error
-    if not files:
-        raise NoArchive(f"{path}: no WARC files in this package")
-    return files
-
-
-def _readable(path: Path) -> Path:
-    try:
-        with path.open("rb") as file:
-            if not file.seekable():
-                raise NoArchive(f"{path}: not a file: it could not be resumed")
-    except OSError as error:
-        raise NoArchive(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    return path
+def _key(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little", signed=True)

@@ -6,13 +6,14 @@ One file is open at a time. Readers get the lines of whole members, from any mem
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
-from isal import igzip, isal_zlib
+from isal import igzip
 
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
@@ -21,9 +22,11 @@ from webcrawl.content.formats.pdf_worker import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import regular
+from webcrawl.record.warc.unpacking import GZIPPED, Torn, Unpacked
+from webcrawl.record.warc.unpacking import Place as MemberPlace
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
+from webcrawl.store.jobdir.outputs import open_noted
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
@@ -129,7 +132,7 @@ def name_of(number: int) -> str:
     return f"{FOLDER}/text-{number:05d}.jsonl.gz"
 
 
-class TextFiles:
+class TextFiles(Part):
     """Appends lines. As a Part it ends the open member: a checkpoint notes whole members alone."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
@@ -193,9 +196,6 @@ class TextFiles:
 
     # -- the checkpoint
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         if self._output is not None:
             self._compress(self._output)
@@ -203,9 +203,6 @@ class TextFiles:
         self._db.set(STATE, f"{self._number} {self.ordinal} {path}".encode())
 
 
-ERROR = cast("type[Exception]", isal_zlib.error)  # isal's hints call it an instance
-GZIP = 31  # zlib's number for a gzip member
-READ = 1 << 16  # bytes read at once
 LARGEST = MEMBER + 16 * LONGEST  # bytes of a member's lines at most, which our own never reach
 
 
@@ -262,33 +259,27 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
 
 def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
     """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
-    file.seek(offset)
-    unpacker, data, packed = isal_zlib.decompressobj(GZIP), bytearray(), b""
-    at = offset
-    while packed := packed or file.read(READ if end is None else min(READ, end - at)):
-        try:
-            data += unpacker.decompress(packed, LARGEST)
-        except ERROR as error:
-            raise DamagedFile(path, offset, f"compression: {error}") from error
-        if len(data) > LARGEST:
-            raise DamagedFile(path, offset, f"a member of more than {LARGEST} bytes")
-        at += len(packed)
-        packed = unpacker.unconsumed_tail
-        at -= len(packed)
-        if unpacker.eof:
-            packed = unpacker.unused_data
-            at -= len(packed)
-            yield offset, at, bytes(data)
-            offset = at
-            unpacker, data = isal_zlib.decompressobj(GZIP), bytearray()
+    unpacked = Unpacked(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
+    try:
+        unpacked.seek(MemberPlace(offset, 0))
+        while unpacked.cross():
+            data = bytearray()
+            while piece := unpacked.read(LARGEST):
+                data += piece
+                if len(data) > LARGEST:
+                    raise DamagedFile(path, offset, f"a member of more than {LARGEST} bytes")
+            after = unpacked.place.offset
+            yield offset, after, bytes(data)
+            offset = after
+    except Torn as torn:
+        if not torn.ends:  # else the last member is still being written
+            raise DamagedFile(path, offset, str(torn)) from torn
 
 
 def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
-    """A file that may still have its `.open`, which may be removed at this moment."""
+    """A file that may still have its `.open`."""
     path = jobdir / name_of(number)
-    for candidate in (path, path.with_name(path.name + OPEN), path):
-        try:
-            return path, regular(candidate)
-        except FileNotFoundError:
-            continue
-    raise Missing(f"{path}: moved or removed, and the index does not have its pages")
+    file = open_noted(jobdir, name_of(number))
+    if file is None:
+        raise Missing(f"{path}: moved or removed, and the index does not have its pages")
+    return path, file

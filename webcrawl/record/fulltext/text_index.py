@@ -29,7 +29,7 @@ from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.record.fulltext.index_fields import ORDINAL, fields, register, schema, unfindable
 from webcrawl.record.fulltext.text_files import Place, TextFiles, lines
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import for_reading
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -217,7 +217,7 @@ START = Place(0, 0)
 CHARACTERS, PAGES = 16 << 20, 4000
 
 
-class Indexer:
+class Indexer(Part):
     """A Part, and a follower of checkpoints; the crawl's thread never waits for it before the end."""
 
     def __init__(
@@ -298,9 +298,6 @@ class Indexer:
 
     # -- in the crawl's
 
-    def prepare(self) -> Iterator[None]:
-        return iter(())
-
     def save(self) -> None:
         """Notes how far the index is: the next start need not read what is before that."""
         self._saved = self._text.ordinal
@@ -315,12 +312,11 @@ class Indexer:
 
     def rest(self) -> Iterator[None]:
         """After the last checkpoint: goes on until the index has all its pages."""
-        while self._done is not None and not self._worker.done(self._done):
+        while self._done is not None and not self._worker.done(self._done):  # another may take its place meanwhile
             yield
         self._check()
         closing = self._worker.submit(self._index.finish)
-        while not self._worker.done(closing):
-            yield
+        yield from self._worker.until_done(closing)
         self._worker.result(closing)
 
     def _check(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from webcrawl.base.loading import install, missing
 from webcrawl.store.disk import Disk
@@ -38,31 +38,6 @@ class Stopped(Exception):  # noqa: N818
 
 class Refused(Exception):  # noqa: N818
     """A file cannot be stored, now or later, until somebody does something about it."""
-
-
-class Place(Protocol):
-    """A folder in a store. Every method may raise anything: what it raises is the store's, or the way to it."""
-
-    def look(self) -> None:
-        """Raises if the store is away, refuses us, or has no such folder or bucket."""
-
-    def size(self, name: str) -> int | None:
-        """The length of the file there; None: there is none."""
-
-    def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
-        """Writes a file of so many bytes. If `pieces` raises, nothing is left under its name, as far as possible.
-
-        FileExistsError, if the store can tell: it was to be `new`, and somebody else wrote it meanwhile.
-        """
-
-    def says(self, name: str) -> str:
-        """The checksum that the store itself has of a file; empty: none, or none that can be compared."""
-
-    def read(self, name: str) -> Generator[bytes]:
-        """The file, in pieces."""
-
-    def remove(self, name: str) -> None:
-        """Removes a file, which may be gone already."""
 
 
 def read_address(text: str) -> str:
@@ -119,8 +94,10 @@ MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 TALKATIVE = ("aiobotocore", "botocore", "s3fs", "fsspec", "gcsfs", "adlfs", "azure", "urllib3", "paramiko")
 
 
-class FsspecPlace:
-    """Credentials, and the address of a server that is not the provider's own, come from the environment.
+class Place:
+    """A folder in a store. What its methods raise is the store's, or the way to it: any kind of exception.
+
+    Credentials, and the address of a server that is not the provider's own, come from the environment.
 
     A folder on this machine must exist; of a drone's, the one above. If it were created, a disk that is not mounted
     would go unnoticed, and its files would fill the one below.
@@ -137,7 +114,10 @@ class FsspecPlace:
         self._is_local = FILE in self._protocols
 
     def look(self) -> None:
-        """A bucket that is missing looks like a file that is, so the bucket itself is asked for."""
+        """Raise if the store is away, refuses us, or has no such folder or bucket.
+
+        A bucket that is missing looks like a file that is, so the bucket itself is asked for.
+        """
         self._check_mount()
         self.size("warc")  # says what is wrong; `exists` takes everything for a no
         root = self._root if FLAT.isdisjoint(self._protocols) else self._root.strip("/").partition("/")[0]
@@ -145,6 +125,7 @@ class FsspecPlace:
             raise FileNotFoundError(f"{root}: no such bucket; it is not created")
 
     def size(self, name: str) -> int | None:
+        """Return the length of the file there, or None if there is none."""
         self._check_mount()
         try:
             return int(self._info(name)["size"])
@@ -152,6 +133,10 @@ class FsspecPlace:
             return None
 
     def put(self, name: str, size: int, pieces: Iterator[bytes], *, new: bool) -> None:
+        """Write a file of so many bytes. If `pieces` raises, nothing is left under its name, as far as possible.
+
+        Raise FileExistsError, if the store can tell, for a file that was to be `new` and that another wrote meanwhile.
+        """
         path = self._path(name)
         mode = "xb" if new and self._is_exclusive else "wb"
         self._check_mount()
@@ -178,7 +163,10 @@ class FsspecPlace:
             raise
 
     def says(self, name: str) -> str:
-        """S3's ETag: of the content, unless the store encrypts with keys of its own."""
+        """Return the checksum that the store itself has of a file; empty if it has none that can be compared.
+
+        S3's ETag is of the content, unless the store encrypts with keys of its own.
+        """
         return str(self._info(name).get("ETag") or "").strip('"')
 
     def read(self, name: str) -> Generator[bytes]:
@@ -188,6 +176,7 @@ class FsspecPlace:
             yield self._fs.cat_file(path, start=at, end=min(at + PIECE, size))
 
     def remove(self, name: str) -> None:
+        """Remove a file, which may be gone already."""
         self._check_mount()
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
@@ -230,8 +219,3 @@ def _discard(file: Any) -> None:
         file.discard()
     with suppress(Exception):
         file.closed = True
-
-
-def open_place(address: str) -> Place:
-    """The store at an address that was checked. Whether it answers is not asked."""
-    return FsspecPlace(address)

@@ -18,7 +18,7 @@ from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_la
 from webcrawl.base.doubling import Doubling
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Referred
-from webcrawl.store.jobdir.index_line import BadLine, Line, read_line
+from webcrawl.store.jobdir.index_line import BadLine, Line, date_of, read_line
 
 
 def is_payload(answer: Exchange) -> bool:
@@ -93,8 +93,7 @@ class CdxServer:
         for digest, identical in digests_of(answer, self._algorithms):
             if found := captures.get(digest):
                 at, where, written = found
-                date = f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
-                return Referred("", where, date, written, identical)
+                return Referred("", where, date_of(at), written, identical)
         return None
 
     def check(self) -> None:

@@ -22,9 +22,9 @@ from webcrawl.base.digest import algorithm
 from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
-from webcrawl.store.disk import Disk, regular
+from webcrawl.store.disk import LONGEST_LINE, Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.jobdir.index_line import LONGEST, OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
+from webcrawl.store.jobdir.index_line import OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
 from webcrawl.store.runs import Run, RunWriter
 
 Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place
@@ -184,7 +184,7 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
             while piece := data.read(PIECE):
                 *lines, tail = (tail + piece).split(b"\n")
                 lines = [line + b"\n" for line in lines]
-                if len(tail) > LONGEST:  # of a damaged file
+                if len(tail) > LONGEST_LINE:  # of a damaged file
                     lines, tail = [*lines, tail], b""
                 if is_first and OTHER_COLUMNS.match(piece):
                     raise FileReadError("it does not begin with the columns N b a m s k")
@@ -285,7 +285,7 @@ class Index:
         with regular(_lines_of(self._folder, number) if path.suffix == GZIP else path) as file:
             file.seek(place & ((1 << OFFSET_BITS) - 1))
             try:
-                line = read_line(file.readline(LONGEST))
+                line = read_line(file.readline(LONGEST_LINE))
             except BadLine:  # the file was changed
                 return None
         return None if line is None else (line, path)

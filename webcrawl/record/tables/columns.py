@@ -1,8 +1,8 @@
-"""The columns of the tables, and the rows of pages, changes and documents; docs/outputs.md describes them to users.
+"""The columns of the tables, and rows of pages, changes, documents and hosts; docs/outputs.md describes them to users.
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type, except that offsets and
 lengths have 64 bits: an archive file may be larger than 2 GiB. A new column of `pages` is a line of PAGES
-and one of `page_row`; `changes` and `documents` have such a pair each.
+and one of `page_row`; `changes`, `documents` and `hosts` have such a pair each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.documents.quality import COLUMNS as QUALITY
 from webcrawl.content.page import Page
-from webcrawl.record.tables.ended import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
+from webcrawl.record.tables.rows import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
+from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH
 
 TIME = pa.timestamp("ms", tz="UTC")
@@ -298,4 +299,26 @@ def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], clust
         cluster,
         exchange.scored and exchange.scored.score,
         *map(about.get, QUALITY),
+    )
+
+
+def host_row(host: HostRow, robots: str | None, most_failures: int) -> Row:
+    """A row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
+    failed, times = host.failed, host.times
+    return (
+        host.name,
+        *host_parts(host.name),
+        host.state.name.lower(),
+        health_of(host, most_failures).value,
+        host.pages,
+        host.waiting,
+        host.failures,
+        int(failed.at * 1000) if failed is not None else None,
+        failed.status if failed is not None else None,
+        failed.away if failed is not None else None,
+        robots,
+        host.crawl_delay or None,
+        sum(times) / len(times) if times else None,
+        int(host.ready_at * 1000) or None,
+        host.ip or None,
     )

@@ -10,25 +10,19 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from webcrawl.record.tables.rows import Repeated
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.output import STREAM, Mark, Output
 
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)  # zstd: 40 % smaller, twice the time
 READING = pa.ipc.IpcReadOptions(use_threads=False)
-
-
-class Repeated(NamedTuple):
-    """A column of texts, each of them so many times in a row."""
-
-    values: list[str]
-    times: list[int]
 
 
 class StreamWriter:

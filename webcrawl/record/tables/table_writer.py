@@ -1,4 +1,4 @@
-"""The tables of one output while the crawl runs: streams, which a thread makes Parquet files when they are full.
+"""The tables of a crawl (docs/outputs.md): streams, which a thread makes Parquet files when they are full.
 
 The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any moment, and the other
 is removed at the latest by the next start.
@@ -7,23 +7,32 @@ is removed at the latest by the next start.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from webcrawl.base.errors import words_of
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
+from webcrawl.content.page import Page
 from webcrawl.net.shortage import is_ours
-from webcrawl.record.tables.columns import SCHEMAS, Row, columns_of
-from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_schema, read_stream, write_parquet
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.record.tables import parquet
+from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, host_row, page_row
+from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
+from webcrawl.record.tables.rows import Ended, LinkRows, Repeated
+from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.table_progress import FOLDER, ROWS, Progress, Stream
+from webcrawl.store.jobdir.host_row import COLUMNS, read
+from webcrawl.store.jobdir.table_progress import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
 from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.worker import Worker
@@ -237,3 +246,158 @@ class TableWriter:
                 self.progress.hosts = name
         streams = [*self.conversions.streams, *(stream for _, stream in self._growing.values())]
         self._db.set(self._note, self.progress.pack(streams))
+
+
+logger = logging.getLogger(__name__)
+
+
+HOSTS_AT_ONCE = 4096
+# What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
+# those of net/robots_packed.py.
+ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
+_STATE = (
+    f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"
+    f" WHEN substr(rules, 1, 1) <> x'21' THEN {ROBOTS_TXT.index('rules')}"
+    f" WHEN substr(rules, 1, 2) <> x'2130' THEN {ROBOTS_TXT.index('unreachable')}"
+    f" ELSE {ROBOTS_TXT.index('given up')} END"
+)
+_PORTS = " OR ".join(
+    f"(origin > '{scheme}://' || name || ':' AND origin < '{scheme}://' || name || ';')"
+    for scheme in ("http", "https", "ftp")
+)
+HOSTS = (
+    f"SELECT {COLUMNS}, (SELECT max({_STATE}) FROM robots"
+    f" WHERE origin IN ('http://' || name, 'https://' || name, 'ftp://' || name) OR {_PORTS}) FROM host ORDER BY name"
+)
+
+
+def write_hosts(disk: Disk, database: Path, most_failures: int, target: Path) -> tuple[Mark, int]:
+    """Writes the Parquet file, and returns its mark and its rows; the database is only read.
+
+    `most_failures`: HOST_MAX_FAILURES.
+    """
+    return write_parquet(disk, target, SCHEMAS["hosts"], _batches(database, most_failures))
+
+
+def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            found = db.execute(HOSTS)
+            while hosts := found.fetchmany(HOSTS_AT_ONCE):
+                columns = zip(*[_row(database, most_failures, *host) for host in hosts], strict=True)
+                arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMAS["hosts"], strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=SCHEMAS["hosts"])
+    except sqlite3.Error as error:
+        if is_damage(error):
+            raise DamagedFile(database, 0, str(error)) from error
+        raise OSError(f"{database}: {error}") from error  # a lack of ours: tried again
+
+
+def _row(database: Path, most_failures: int, *stored: Any) -> Row:
+    *row, robots = stored
+    try:
+        host = read(tuple(row))
+    except ValueError as error:
+        raise DamagedFile(database, 0, f"table host, {row[0]}: {error}") from error
+    return host_row(host, None if robots is None else ROBOTS_TXT[robots], most_failures)
+
+
+class Tables(TableWriter):
+    """Rows of every URL that ends."""
+
+    def __init__(
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        root: Path,
+        *,
+        follows_redirect: Callable[[str], bool],
+        max_length: int,
+        clock: Callable[[], float],
+        host_failures: Callable[[], int],
+        left_out: Callable[[int], None] = lambda _: None,
+        full: int = FULL,
+    ) -> None:
+        """`host_failures`: HOST_MAX_FAILURES, which may change."""
+        super().__init__(db, outputs, root, STATE, full=full)
+        self._clock, self._host_failures = clock, host_failures
+        self._links = LinkRows(
+            lambda urls, columns: self.write("links", (urls, *columns)), follows_redirect, max_length, left_out
+        )
+        self._page: Page | None = None  # whose end is heard next
+        self._last: Ended | None = None  # its row is not made yet
+
+    def visit(self, page: Page) -> None:
+        """The page of the exchange whose end is heard next."""
+        self._page = page
+
+    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """The end of a URL. Its row is made at the next one's: the archive may write right after this call."""
+        self._settle()
+        page, self._page = self._page, None
+        if page is not None and (exchange is None or page.exchange is not exchange):
+            page = None
+        self._last = Ended(link, outcome, exchange, page, self._clock())
+
+    def _settle(self) -> None:
+        end, self._last = self._last, None
+        if end is None:
+            return
+        end.links = self._links.add(end)
+        self.add("pages", page_row(end))
+
+    def flush(self) -> None:
+        self._settle()
+        self._links.flush()
+        super().flush()
+
+    def finish(self) -> None:
+        """Have all files finished, and a new table of hosts, as of the last checkpoint, take the last run's place."""
+        super().finish()
+        name, before = self.progress.next_name("hosts"), self.progress.hosts
+        make = partial(write_hosts, self._db.disk, self._db.path, self._host_failures())
+        self.conversions.add(name, make, before and f"{before}{PARQUET}")
+
+
+class Changes(TableWriter):
+    """Rows of all fetches that were judged."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, full: int = FULL) -> None:
+        super().__init__(db, outputs, root, CHANGES, full=full)
+
+    def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """The end of a URL."""
+        if exchange is not None and exchange.revisit is not None:
+            self.add("changes", change_row(link.url, outcome.status, exchange, exchange.revisit))
+
+
+class Documents(TableWriter):
+    """Rows of documents."""
+
+    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL) -> None:
+        """`near`: in how many bits the fingerprints of near-duplicates may differ."""
+        super().__init__(db, outputs, root, DOCUMENTS, full=full)
+        self._clusters = Clusters(near)
+        for name in _begun(root):
+            self._clusters.of(name)
+
+    def put(self, page: Page, exchange: Exchange, about: Mapping[str, Any]) -> None:
+        """Appends the row of a page. `about`: what its extractor says; nothing of a page that is no document now."""
+        fingerprint = about.get("neardup")
+        cluster = None if fingerprint is None else self._clusters.of(fingerprint)
+        self.add("documents", document_row(page, exchange, about, cluster), len(about.get("text") or ""))
+
+
+def _begun(root: Path) -> list[int]:
+    """The names of the clusters that began last, in earlier runs; those of files that are not here are forgotten."""
+    found: list[int] = []
+    for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
+        try:
+            pairs = list(parquet.rows(path, "neardup", "cluster", length=path.stat().st_size))
+        except (pa.ArrowException, OSError) as error:  # `scrapy verify` says more
+            logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
+            continue
+        found[:0] = [name for name, cluster in pairs if name is not None and name == cluster]
+        if len(found) >= LIMIT:
+            break
+    return found

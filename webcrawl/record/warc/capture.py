@@ -201,11 +201,14 @@ class Captures:
         """Identifier, if it is known, address and date of the record that has this payload already."""
         if exchange.refers is not None:
             return exchange.refers[:3]
-        if not exchange.head or exchange.truncated not in REPEATABLE or exchange.withheld is not None:
+        may_repeat = bool(exchange.head) and exchange.truncated in REPEATABLE and exchange.withheld is None
+        is_known = duplicate or exchange.same_since
+        if not may_repeat or not is_known:
             return None
-        found = self._originals.find(payload_key(exchange)) if duplicate or exchange.same_since else None
-        by_date = exchange.status == NOT_MODIFIED or found is None
-        return ("", exchange.copy_of or address, iso(exchange.same_since)) if exchange.same_since and by_date else found
+        found = self._originals.find(payload_key(exchange))
+        if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
+            return "", exchange.copy_of or address, iso(exchange.same_since)
+        return found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
         """The digest of the payload that a revisit record refers to; empty if it is not known.
@@ -373,9 +376,7 @@ class Press:
         """Ends when all that was added before is compressed; does not wait."""
         self.push()
         if self._under_way:
-            last = self._under_way[-1][1]
-            while not self._worker.done(last):
-                yield
+            yield from self._worker.until_done(self._under_way[-1][1])
 
     def _next(self) -> Iterator[Capture]:
         """The first batch. If it could not be compressed, this raises, and does so again: nothing follows a gap."""

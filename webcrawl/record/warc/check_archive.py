@@ -13,16 +13,18 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.payload_type import UNNAMED
-from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Place, Torn, Unpacked
+from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
+from webcrawl.store.disk import lines_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
-from webcrawl.store.jobdir.index_line import LONGEST as LONGEST_LINE
 from webcrawl.store.output import OPEN
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
-HEADER = GZIP + bytes(5)  # as our writer makes it: no flags, no time
+# A member's header as our writer makes it, without flags and time. No checksum covers it: it must be right to the bit.
+OURS = Form(GZIPPED.new, GZIP + bytes(5))
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
+VERSION_SIZE = len("WARC/1.1\r\n")
 END_OF_FIELDS = re.compile(rb"\r\n\r\n")
 BETWEEN = b"\r\n\r\n"  # behind each record
 PIECE = 1 << 18  # bytes
@@ -42,11 +44,12 @@ def check_archive(
     Yields also each place where the index says something else.
     """
     at, info, first, sound = 0, "", True, True
+    members = Unpacked(file, OURS, length)
     while at < length:
         try:
-            member = _member(file, at, length)
-            fields = _record(member)
-            after = member.place.offset
+            members.seek(Place(at, 0))
+            fields = _record(members)
+            after = members.place.offset
             info = _place(fields, info, first=first)
             found["records"] += 1
             if fields.get("WARC-Truncated", WITHHELD) != WITHHELD and fields["WARC-Type"] != "revisit":
@@ -57,7 +60,7 @@ def check_archive(
         except Torn as torn:
             sound = False
             yield DamagedFile(path, at, str(torn))
-            at = _next(file, at + 1, length)
+            at = members.find_record(at + 1, VERSION, VERSION_SIZE)
             info = info or "?"
         first = False
     if index is not None and sound:
@@ -73,29 +76,6 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     if not first and fields.get("WARC-Warcinfo-ID") != info and info != "?":
         raise Torn(f"WARC-Warcinfo-ID: {fields.get('WARC-Warcinfo-ID')} where the file has {info}")
     return fields["WARC-Record-ID"] if first else info
-
-
-def _member(file: BinaryIO, at: int, end: int) -> Unpacked:
-    """The member at this byte. Torn if its header is not our writer's to the bit: no checksum covers it."""
-    file.seek(at)
-    if file.read(len(HEADER)) != HEADER:
-        raise Torn("not a gzip member")
-    member = Unpacked(file, GZIPPED, end)
-    member.seek(Place(at, 0))
-    return member
-
-
-def _next(file: BinaryIO, at: int, end: int) -> int:
-    """The start of the next record. The gzip magic alone occurs by chance every 16 million bytes, so more is read."""
-    members = Unpacked(file, GZIPPED, end)
-    while (at := members.find_member(at)) < end:
-        try:
-            if _member(file, at, end).begins(VERSION, len("WARC/1.1\r\n")):
-                return at
-        except Torn:
-            pass
-        at += 1
-    return end
 
 
 def _record(member: Unpacked) -> dict[str, str]:
@@ -174,13 +154,12 @@ class Index:
 
     def read(self) -> Iterator[DamagedFile]:
         """Yields each line that is none, is not in order, or is of a record that has one already."""
-        at, before, is_sorted = 0, b"", self._path.suffix != OPEN
-        self._file.seek(0)
-        while at < self._length and (line := self._file.readline(min(LONGEST_LINE, self._length - at))):
+        before, is_sorted = b"", self._path.suffix != OPEN
+        for at, line in lines_of(self._file, self._length):
             why = self._take(line, at)
             if why or (is_sorted and line < before):
                 yield DamagedFile(self._path, at, why or "not sorted")
-            at, before = at + len(line), line
+            before = line
 
     def _take(self, line: bytes, at: int) -> str:
         """What is wrong with this line, if anything is."""

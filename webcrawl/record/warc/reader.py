@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from webcrawl.record.warc.packed_files import opened
+from webcrawl.record.warc.archive_files import opened
 from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
@@ -65,6 +65,15 @@ class Record:
     def url(self) -> str:
         """Some programs put it in angle brackets, which early drafts of the standard had."""
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
+
+    def values(self) -> dict[str, str]:
+        """Return the fields in the block of a metadata record, as far as it is kept, with names in lower case."""
+        found: dict[str, str] = {}
+        for line in self.block.decode("utf-8", "replace").splitlines():
+            name, colon, value = line.partition(":")
+            if colon:
+                found.setdefault(name.strip().lower(), value.strip())
+        return found
 
     def names(self, other: str, *fields: str) -> bool:
         """True if one of these fields refers to the record with this identifier."""
@@ -208,7 +217,7 @@ class Records:
         if not self._found(torn, begin):
             self.place = Place(self.size, 0)
             if self._is_packed:
-                self._skip_member(begin)
+                self.place = Place(self._unpacked.find_record(begin.offset + 1, START, STARTS), 0)
         at, size = begin.offset, self.place.offset - begin.offset
         if not self._is_packed:
             at, size = sum(begin), sum(self.place) - sum(begin)
@@ -235,32 +244,18 @@ class Records:
         self.place = unpacked.place
         return True
 
-    def _skip_member(self, begin: Place) -> None:
-        """Gzip's magic occurs by chance every 16 million bytes: a member must also begin with a record."""
-        unpacked = self._unpacked
-        at = begin.offset + 1
-        while (at := unpacked.find_member(at)) < self.size:
-            try:
-                unpacked.seek(Place(at, 0))
-                if unpacked.begins(START, STARTS):
-                    break
-            except Torn:
-                pass
-            at += 1
-        self.place = Place(at, 0)
-
 
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[Record]:
     """Yield the records from byte `at` to byte `end` of an open file, which stays open. Torn as of `Records.sound`."""
     try:
-        records = Records(path, most, _ignore, Place(at, 0), end, file)
+        records = Records(path, most, ignore, Place(at, 0), end, file)
     except NotWarc as error:
         raise Torn(str(error)) from error
     return records.sound()
 
 
-def _ignore(lost: Lost) -> None:
-    """Nothing is skipped where all must be sound."""
+def ignore(*_: object) -> None:
+    """Hear of what is lost, and do nothing: all must be sound, or the damage is told elsewhere."""
 
 
 def _form(file: BinaryIO, path: Path) -> Form:

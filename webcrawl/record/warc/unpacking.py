@@ -7,17 +7,14 @@ begins: the byte of the file at which its member begins, and how many unpacked b
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple, Protocol, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip_lib
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from webcrawl.base.zstd_frame import zstd
+from webcrawl.net.codings import MemberCoding
 
 READ = 1 << 14  # bytes per read: a record has a few thousand
 PIECE = 1 << 16  # bytes unpacked at a time
@@ -57,18 +54,6 @@ class Place(NamedTuple):
         return f"{self.offset} + {self.skip}" if self.skip else str(self.offset)
 
 
-class Coding(Protocol):
-    """A decoder of one member, as bz2 has it."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
 class Plain:
     """The coding of a file that is not packed, which ends with the file."""
 
@@ -82,7 +67,7 @@ class Plain:
 class Form(NamedTuple):
     """The packing of a file."""
 
-    new: Callable[[], Coding]
+    new: Callable[[], MemberCoding]
     magic: bytes  # how its members begin; none: it is not packed
     begin: int = 0  # where the first member lies
 
@@ -148,7 +133,7 @@ class Unpacked:
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = self._data = b""
-        self._coding: Coding | None = None
+        self._coding: MemberCoding | None = None
         self._parts = [_Part(at)]
         self._file.seek(at)
         short = at > self._end
@@ -312,3 +297,18 @@ class Unpacked:
             tail = (tail + piece)[1 - len(self._form.magic) :]
             at += len(piece)
         return self._end
+
+    def find_record(self, at: int, mark: re.Pattern[bytes], size: int) -> int:
+        """Return where the next member begins that begins with this mark, from byte `at` on; the end if none does.
+
+        Gzip's magic occurs by chance every 16 million bytes, so more than that is looked at.
+        """
+        while (at := self.find_member(at)) < self._end:
+            try:
+                self.seek(Place(at, 0))
+                if self.begins(mark, size):
+                    break
+            except Torn:
+                pass
+            at += 1
+        return at

@@ -10,10 +10,9 @@ from typing import NamedTuple
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.url_text import visible
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import lines_of, regular
 
 LOG = "logs/crawl.log"
-LONGEST = 1 << 20  # bytes; no line comes near it, but a damaged file may have no line ends at all
 DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 SHAPE = re.compile(
     DATE + rb" +-?\d+ +(\d+|-) [!-~]+ ([A-Z]+|-) [!-~]+ [!-~]+ #\d{3} (\d{17}\+\d+|-) (sha1:[A-Z2-7]{32}|-) [!-~]+"
@@ -105,11 +104,8 @@ def fields(data: bytes) -> list[bytes] | None:
 def each(path: Path, start: int, end: int) -> Iterator[tuple[int, list[bytes]]]:
     """The place and the fields of each line between these bytes; of a damaged line whatever it has."""
     with regular(path) as file:
-        file.seek(start)
-        at = start
-        while at < end and (data := file.readline(min(LONGEST, end - at))):
+        for at, data in lines_of(file, end, start):
             yield at, data.split()
-            at += len(data)
 
 
 def _text(field: str) -> str:

@@ -26,7 +26,6 @@ INDEXED = frozenset(("response", "revisit", "resource", "conversion"))  # record
 SHAPE = re.compile(rb"([!-~]+) (\d{14}) (\{[ -~]*\})\n")
 NAMES = ("url", "digest", "length", "offset", "filename")
 _END = re.compile(r"[;\s]")  # of a media type
-LONGEST = 1 << 20  # bytes of a line; a damaged file may have no line ends at all
 MOST = 1 << 62  # bytes of a file: beyond it no offset is one
 DIGITS = 3  # of a status
 REVISIT = "warc/revisit"
@@ -55,6 +54,11 @@ def begin(address: str, date: str) -> str:
 def stamp(date: str) -> str:
     """14 digits of a date as WARC fields have it."""
     return date[:4] + date[5:7] + date[8:10] + date[11:13] + date[14:16] + date[17:19]
+
+
+def date_of(stamp: str) -> str:
+    """The date as WARC fields have it, of 14 digits."""
+    return f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:8]}T{stamp[8:10]}:{stamp[10:12]}:{stamp[12:14]}Z"
 
 
 def method(request: bytes) -> str:
@@ -119,8 +123,7 @@ class IndexLine(NamedTuple):
     @property
     def date(self) -> str:
         """The stamp as WARC-Date has it."""
-        day, time = self.stamp[:8], self.stamp[8:]
-        return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+        return date_of(self.stamp)
 
     def in_file(self, name: str) -> IndexLine:
         """A copy for an archive file that has another name now."""
@@ -184,8 +187,7 @@ class Line(NamedTuple):
     @property
     def date(self) -> str:
         """The stamp as WARC-Date has it."""
-        day, time = self.stamp[:8], self.stamp[8:]
-        return f"{day[:4]}-{day[4:6]}-{day[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
+        return date_of(self.stamp)
 
     @property
     def has_payload(self) -> bool:

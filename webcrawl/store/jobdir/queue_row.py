@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import zstandard
 
 from webcrawl.base.model import unpack as unpack_link
 from webcrawl.base.url_text import host_of
+from webcrawl.base.zstd_frame import BadFrame, pack_checked
+from webcrawl.base.zstd_frame import unpack as unpack_frame
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 
@@ -78,10 +79,8 @@ WORTH_PACKING = 512  # bytes; for fewer, compression saves less than its header 
 LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
 
 
-class Packing(Protocol):
-    """The compression of blocks, and what is raised for one that is damaged."""
-
-    def pack(self, data: bytes, /) -> bytes: ...
+class Source(Protocol):
+    """Where saved queues and their blocks lie: it unpacks them, and names what is damaged."""
 
     def unpack(self, data: bytes, what: str, /) -> bytes: ...
 
@@ -97,14 +96,14 @@ class SavedFifo:
     ids: array[int]
     rest: bytes
 
-    def pack(self, blocks: Packing) -> bytes:
+    def pack(self) -> bytes:
         body, packing = self.ids.tobytes() + self.rest, PLAIN
         if len(body) > WORTH_PACKING:
-            body, packing = blocks.pack(body), ZSTD
+            body, packing = pack_checked(body), ZSTD
         return HEAD.pack(packing, self.count, self.place, len(self.ids)) + body
 
 
-def unpack(saved: bytes, blocks: Packing, what: str = "a saved queue") -> SavedFifo:
+def unpack(saved: bytes, blocks: Source, what: str = "a saved queue") -> SavedFifo:
     """The inverse of `SavedFifo.pack`."""
     if len(saved) < HEAD.size:
         raise blocks.damaged(f"{what} is cut short")
@@ -129,7 +128,6 @@ class SavedQueues:
         """`table`: where their blocks are."""
         self._snapshot, self._table = snapshot, table
         self._named = array("Q")
-        self._unpack, self.pack = zstandard.ZstdDecompressor().decompress, zstandard.ZstdCompressor().compress
 
     def records(self, saved: bytes, what: str) -> Iterator[bytes]:
         """All records of a queue. Raises DamagedFile at the first damage, and at the end if their number is wrong."""
@@ -167,10 +165,8 @@ class SavedQueues:
     def unpack(self, data: bytes, what: str) -> bytes:
         """The bytes of a zstd frame, which has a checksum."""
         try:
-            if zstandard.frame_content_size(data) > LARGEST:
-                raise self._snapshot.damaged(f"{what}: impossibly large", value=data)
-            return self._unpack(data)
-        except (zstandard.ZstdError, TypeError) as error:
+            return unpack_frame(data, LARGEST)
+        except BadFrame as error:
             raise self._snapshot.damaged(f"{what}: {error}", value=data) from error
 
     def damaged(self, why: str) -> DamagedFile:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from webcrawl.base.model import Status
 from webcrawl.base.url_text import has_scheme, host_of
-from webcrawl.store.disk import regular
+from webcrawl.store.disk import LONGEST_LINE, regular
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir import crawl_line, meta_row, request_line
-from webcrawl.store.jobdir.crawl_line import LOG, LONGEST, CrawlLine
+from webcrawl.store.jobdir import crawl_line, meta_row
+from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.store.jobdir.request_line import LOG as REQUESTS
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -93,8 +93,8 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
     site, crawl = account.site, jobdir.path
     noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site.has, site.wanted)]
-    asked = [*asked_of(crawl / REQUESTS, site.has, site.wanted, drone)]
-    alone, logged = joined(asked, ends), (crawl / REQUESTS).exists()
+    asked = [*asked_of(crawl / REQUESTS_LOG, site.has, site.wanted, drone)]
+    alone, logged = joined(asked, ends), (crawl / REQUESTS_LOG).exists()
     if not logged:
         account.unlogged.append(crawl.name)
     elif alone:  # it was begun later than the crawl, or has been rotated
@@ -176,7 +176,7 @@ class AccountRow:
     path: str
     tries: int
     waited: float | None = None  # seconds since the host's last answer
-    needed: float | None = None  # seconds, by the rule; None: an earlier version wrote this line
+    needed: float = 0.0  # seconds, by the rule
     rule: str = ""
     end: CrawlLine | None = None
     drone: str = ""  # which of a hive's asked; empty of a single crawl
@@ -192,7 +192,7 @@ def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator
 def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[AccountRow]:
     """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
     for line in lines_with(path, wanted):
-        if (sent := request_line.read(line)) is not None and is_ours(sent.url):
+        if (sent := read_request_line(line)) is not None and is_ours(sent.url):
             yield AccountRow(*sent, drone=drone)
 
 
@@ -209,7 +209,7 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
             left -= len(data)
             data = rest + data
             whole = data.rfind(b"\n") + 1
-            rest = data[whole:] if len(data) - whole <= LONGEST else b""
+            rest = data[whole:] if len(data) - whole <= LONGEST_LINE else b""
             if wanted in data:
                 yield from (line for line in data[:whole].split(b"\n") if wanted in line)
 

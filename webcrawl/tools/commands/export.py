@@ -22,7 +22,6 @@ from webcrawl.base.own_process import PYTHON, environment
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import complain, say
-from webcrawl.tools.exports import graph, store, wacz
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 
 if TYPE_CHECKING:
@@ -30,6 +29,15 @@ if TYPE_CHECKING:
 
     from webcrawl.tools.made_tables import Made
     from webcrawl.urls.exclusion_rules import Forgotten
+import logging
+
+from webcrawl.base.readable import readable
+from webcrawl.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from scrapy.settings import Settings
+import time
+from collections import Counter
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
 SOURCES = "sources"  # in it: of what archives
@@ -132,7 +140,6 @@ def missing_library() -> str:
 
 
 def _crawls(folder: Path) -> Iterator[Path]:
-    from webcrawl.store.errors import StoreError  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415 - as above
 
     if folder.is_dir():
@@ -152,7 +159,6 @@ def _made_by(crawls: Iterable[Path]) -> Made:
 
 def _forgotten(crawls: list[Path]) -> Forgotten:
     """Of whom these crawls' documents are left out. ValueError if a state cannot be read."""
-    from webcrawl.store.errors import StoreError  # noqa: PLC0415 - as above
     from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - as above
     from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
 
@@ -185,14 +191,149 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
     return status
 
 
+class GraphExport(ToolCommand):
+    """Exit status 0 and a summary, or 1 and one line; docs/report.md says what is in the files."""
+
+    says = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
+
+    def syntax(self) -> str:
+        return "JOBDIR [-o FOLDER]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-o", metavar="FOLDER", default="graph", help="where to write it (default: %(default)s)")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1 or not args[0]:
+            raise usage_error(f"one folder: {program()} export graph JOBDIR")
+        from webcrawl.tools.report.graph import write_graph  # noqa: PLC0415 - Scrapy imports every command for any
+
+        folder = Path(opts.o)
+        try:
+            graph = write_graph(Path(args[0]), folder)
+        except (StoreError, OSError) as error:
+            self.fail(error)
+            return
+        for line in graph.left_out:
+            complain(line)
+        say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
+
+
+STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
+
+
+class StoreExport(ToolCommand):
+    """Exit status 0 if all finished files are in the store, or 1 and a line for each reason; docs/outputs.md."""
+
+    says = "Copy the finished files of a crawl or hive to its store"
+
+    def syntax(self) -> str:
+        return "JOBDIR"
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        del opts
+        if len(args) != 1 or not args[0]:
+            raise usage_error(f"one folder: {program()} export store JOBDIR")
+        jobdir = Path(args[0])
+        is_sound = False
+        try:
+            is_sound = _copy_to_store(jobdir, self.settings)
+        except (StoreError, ValueError) as error:
+            complain(error)
+        except OSError as error:
+            sys.stderr.write(f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n")
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted: run the same command to resume\n")
+        self.exitcode = 0 if is_sound else 1
+
+
+def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
+    """Copy what is finished; return whether everything is in the store now."""
+    from webcrawl import settings as defaults  # noqa: PLC0415 - as above
+    from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.place import Place, below  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
+
+    _log_aloud()
+    given, keep = (read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS)
+    drones = hive_of(jobdir) is not None
+    sound = True
+    for crawl in crawls_of(jobdir):
+        JobDir.open(crawl)
+        address = below(given, crawl.name) if given and drones else given
+        for line, is_sound in copied(crawl, address, keep=keep, open_place=Place):
+            sound = sound and is_sound
+            say(line)
+    return sound
+
+
+class _StoreLines(logging.Handler):
+    """Prints what is said meanwhile: which file is stored, and why one is not."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
+def _log_aloud() -> None:
+    logger = logging.getLogger("webcrawl.record.objectstore")
+    logger.setLevel(logging.INFO)
+    logger.handlers[:] = [_StoreLines()]
+
+
+class WaczExport(ToolCommand):
+    """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
+
+    says = "Pack the archive of a crawl or hive into one WACZ file"
+
+    def syntax(self) -> str:
+        return "JOBDIR [-o FILE]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-o", metavar="FILE", help="the file to write; by default JOBDIR/NAME.wacz")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1 or not args[0]:
+            raise usage_error(f"one folder: {program()} export wacz JOBDIR")
+        from webcrawl.tools.optout_records import records_in  # noqa: PLC0415 - as below
+        from webcrawl.tools.wacz.pack import pack  # noqa: PLC0415 - as above
+        from webcrawl.tools.wacz.packable_archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as below
+
+        jobdir, found = Path(args[0]), Counter[str]()
+        target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
+        try:
+            forgotten = Forgotten(records_in(jobdir))
+            for line in pack(jobdir, target, time.time(), found, forgotten):
+                say(line)
+            say(f"{target}: {_wacz_figures(found)}")
+        except (CannotPack, StoreError) as error:
+            self.fail(str(error))
+        except OSError as error:
+            self.fail(f"{error.filename or target}: {error.strerror or error}")
+
+
+def _wacz_figures(found: Mapping[str, int]) -> str:
+    figures = {
+        "archive files": "files",
+        "records": "records",
+        "seeds": "seeds",
+        "other pages": "others",
+        "bytes": "bytes",
+    }
+    return ", ".join(f"{name} {found[key]}" for name, key in figures.items())
+
+
 class Command(CommandGroup):
-    """One command per kind of export; the others are in tools/exports."""
+    """One command per kind of export."""
 
     name = "export"
     says = "Pack a crawl's archive into one WACZ file, copy files to a store, make documents or the graph of hosts"
     members = {  # noqa: RUF012 - a constant of the class
-        "wacz": wacz.Command,
-        "store": store.Command,
+        "wacz": WaczExport,
+        "store": StoreExport,
         "documents": Documents,
-        "graph": graph.Command,
+        "graph": GraphExport,
     }

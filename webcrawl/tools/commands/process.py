@@ -54,7 +54,7 @@ class Command(CrawlCommand):
                 f"which archives? {program()} process FILE ..., or a folder of WARC files", print_help=False
             )
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
-        from webcrawl.record.archives.archives import NoArchive, archive_files  # noqa: PLC0415
+        from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415
 
         lines = [line for argument in args for line in _in_store(argument)]
         try:
@@ -106,7 +106,7 @@ class Command(CrawlCommand):
 
 def _in_store(argument: str) -> Iterator[str]:
     """A line for each crawl that the argument names whose archive lies in a store, in part or whole."""
-    from webcrawl.record.objectstore.stored import not_looked_at  # noqa: PLC0415
+    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
     from webcrawl.store.errors import StoreError  # noqa: PLC0415
     from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415
 

@@ -74,9 +74,9 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
-    from webcrawl.record.objectstore.stored import IN_STORE  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.storing import IN_STORE  # noqa: PLC0415 - as above
     from webcrawl.record.tables.check_tables import UNREAD  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.check_outputs import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
     held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
     held += [f"{found['folded']} folded: their like brought nothing new"] if found["folded"] else []

@@ -16,7 +16,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
-from webcrawl.store.jobdir.link_line import LOG, read
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.tools.made_tables import Made
 from webcrawl.tools.report.report_source import read_source
 
@@ -114,9 +114,9 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
     """The links as of the last checkpoint, in batches; of tables those that are finished, and here."""
     for crawl in crawls_of(jobdir):
-        length = read_source(crawl).outputs.get(LOG)
+        length = read_source(crawl).outputs.get(LINKS_LOG)
         if length is not None:
-            yield from _of_log(crawl / LOG, length)
+            yield from _of_log(crawl / LINKS_LOG, length)
             continue
         made = Made("links")
         made.add(crawl)
@@ -133,7 +133,7 @@ def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
             length -= sum(map(len, lines))
             if length < 0:
                 lines.pop()  # behind the checkpoint
-            yield [(one[0], one[2]) for one in map(read, lines) if one is not None and one[2] and one[3] in KINDS]
+            yield [(one[0], one[2]) for one in map(read_link, lines) if one is not None and one[2] and one[3] in KINDS]
 
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:

@@ -12,8 +12,8 @@ from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.page_values import walled
 from webcrawl.record.statistics.statistics import Statistics, host_of, read_line
-from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.crawl_line import LONGEST, OURS, fields
+from webcrawl.store.disk import LONGEST_LINE, regular
+from webcrawl.store.jobdir.crawl_line import OURS, fields
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_rows import SeedError
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
@@ -196,8 +196,8 @@ def _batches(file: BinaryIO, length: int, log: Log) -> Iterator[list[bytes]]:
         left -= len(data)
         lines = (rest + data).split(b"\n")
         rest = lines.pop()
-        if len(rest) > LONGEST:  # no line of ours
-            lines.append(rest[:LONGEST])
+        if len(rest) > LONGEST_LINE:  # no line of ours
+            lines.append(rest[:LONGEST_LINE])
             rest = b""
         yield lines
     log.missing += left

@@ -15,7 +15,7 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.segments import FOUND, SPIDER
-from webcrawl.record.objectstore.stored import stored_in
+from webcrawl.record.objectstore.storing import stored_in
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from webcrawl.base.model import Packed
 from webcrawl.crawl.segments import POOL as META
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.line_blocks import BlockReader, BlockWriter
 
@@ -25,7 +25,7 @@ Line = bytes
 """Domain, host with port, number, packed link; a blank after each of the first three, and the end of a line."""
 
 
-class Pool:
+class Pool(Part):
     """As a Part it is saved with every checkpoint: files are immutable, and the checkpoint names them."""
 
     def __init__(self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY) -> None:
@@ -111,9 +111,6 @@ class Pool:
         with ExitStack() as opened:
             readers = [opened.enter_context(BlockReader(self._folder / name)) for name, _, _ in self._files]
             yield from _merged(readers)
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         try:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO, ParamSpec
+
+import msgpack
 
 from webcrawl.base.loading import load
 from webcrawl.crawl.hive.letter_check import check_letters
@@ -16,21 +22,27 @@ from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.frontier.seen.check_seen import check_portions, check_seen
 from webcrawl.frontier.seen.files import SeenFiles, opened
 from webcrawl.net.check_robots import check_robots
-from webcrawl.record.fulltext.check_texts import check_fulltext
+from webcrawl.record.fulltext.check_texts import Texts, check_fulltext
+from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, stored_of
 from webcrawl.record.pagefiles import check_pagefiles
 from webcrawl.record.since.index import check_since
 from webcrawl.record.tables.check_tables import check_tables
-from webcrawl.store.disk import regular
+from webcrawl.record.warc.check_archive import Index, check_archive
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
-from webcrawl.store.jobdir.crawl_line import LONGEST
-from webcrawl.store.jobdir.crawls import is_crawl
+from webcrawl.store.jobdir.crawl_line import LOG
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.index_line import INDEX, archive_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.request_line import LOG as REQUESTS
+from webcrawl.store.jobdir.log_lines import SHAPES, check_lines, check_requests, check_tags
+from webcrawl.store.jobdir.meta_row import STATISTICS, is_clean
+from webcrawl.store.jobdir.outputs import check_length, crc_of, each_noted, length_of, lengths
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
+from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.write_ahead_log import check_log
-from webcrawl.tools.verify.check_outputs import check_lines, check_outputs, check_statistics, check_tags
 
+P = ParamSpec("P")
+ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
 # What only some crawls have, by its row in the table meta: the dotted path of a check that is loaded for those alone.
 CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.check_walk.check_walk"}
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
@@ -74,47 +86,133 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 def _all(snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     yield from guarded(snapshot.check)
-    yield from guarded(lambda: meta_row.check_sums(snapshot))
-    yield from guarded(lambda: check_seen(snapshot, files, found))
-    yield from guarded(lambda: check_frontier(snapshot, found))
-    yield from guarded(lambda: check_robots(snapshot, found))
-    yield from guarded(lambda: check_portions(snapshot, found))
-    yield from guarded(lambda: check_signals(snapshot, found))
-    yield from guarded(lambda: check_host_tables(snapshot))
-    yield from guarded(lambda: check_letters(snapshot, found))
-    yield from guarded(lambda: check_revisits(snapshot, found))
+    yield from guarded(meta_row.check_sums, snapshot)
+    yield from guarded(check_seen, snapshot, files, found)
+    yield from guarded(check_frontier, snapshot, found)
+    yield from guarded(check_robots, snapshot, found)
+    yield from guarded(check_portions, snapshot, found)
+    yield from guarded(check_signals, snapshot, found)
+    yield from guarded(check_host_tables, snapshot)
+    yield from guarded(check_letters, snapshot, found)
+    yield from guarded(check_revisits, snapshot, found)
     for row, path in CHECKS_BY_ROW.items():
         if snapshot.get(row) is not None:
-            yield from guarded(partial(load(path), snapshot, found))
-    yield from guarded(lambda: meta_row.check(snapshot))
+            yield from guarded(load(path), snapshot, found)
+    yield from guarded(meta_row.check, snapshot)
     damaged: set[Path] = set()
-    for damage in guarded(lambda: check_outputs(snapshot, jobdir, found)):
+    for damage in guarded(check_outputs, snapshot, jobdir, found):
         damaged.add(damage.path)
         yield damage
-    yield from guarded(lambda: check_statistics(snapshot, jobdir, damaged, found))
-    yield from guarded(lambda: check_tables(snapshot, jobdir, damaged, found))
-    yield from guarded(lambda: _requests(jobdir, found))
-    yield from guarded(lambda: check_fulltext(jobdir / "index"))
-    yield from guarded(lambda: check_since(jobdir / "state", found))
-    yield from guarded(lambda: check_pagefiles(snapshot, jobdir))
-    yield from guarded(lambda: check_tags(snapshot, jobdir / "tags.tsv"))
+    yield from guarded(check_statistics, snapshot, jobdir, damaged, found)
+    yield from guarded(check_tables, snapshot, jobdir, damaged, found)
+    yield from guarded(check_requests, jobdir, found)
+    yield from guarded(check_fulltext, jobdir / "index")
+    yield from guarded(check_since, jobdir / "state", found)
+    yield from guarded(check_pagefiles, snapshot, jobdir)
+    yield from guarded(check_tags, snapshot, jobdir / "tags.tsv")
     yield from stats_file.check(jobdir)
 
 
-def guarded(check: Callable[[], Iterator[DamagedFile]]) -> Iterator[DamagedFile]:
-    """Reports damage that ends one check, so that the others still run."""
+def guarded(check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: P.kwargs) -> Iterator[DamagedFile]:
+    """Report damage that ends one check, so that the others still run."""
     try:
-        yield from check()
+        yield from check(*args, **kwargs)
     except DamagedFile as damage:
         yield damage
 
 
-def _requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """The one log that no checkpoint notes; its last line may be about to be written."""
-    path = jobdir / REQUESTS
-    if path.is_file():
-        with regular(path) as file:
-            file.seek(max(0, path.stat().st_size - LONGEST))
-            whole = file.tell() + file.read().rfind(b"\n") + 1
-            file.seek(0)
-            yield from check_lines(path, file, REQUESTS, whole, found)
+def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads all of them; counts files, bytes noted, bytes after those, records and lines, and finds who is absent."""
+    texts = Texts(jobdir, lengths(snapshot).get(LOG, 0), found)
+    stored, store = stored_in(snapshot)
+
+    def absent(name: str, length: int) -> Iterator[DamagedFile]:
+        if texts.holds(name):
+            texts.absent()
+        one = stored.get(name) or (stored_of(jobdir)[0].get(name) if store else None)  # or since the checkpoint
+        if one is not None and not one.is_taken:
+            found[f"{IN_STORE}{one.address}"] += 1
+        elif store and goes(name) and one is None:
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: neither here nor in {store}")
+        elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: its archive is here")
+        else:
+            found[f"{ABSENT}{name}"] += 1
+
+    yield from each_noted(snapshot, jobdir, _Check(snapshot, found, texts), absent)
+    yield from texts.rest()
+    found["behind"] += sum(_unnoted(jobdir, lengths(snapshot)))
+    if is_locked(jobdir):
+        found["unsaved"] = found.pop("behind")
+    elif is_clean(snapshot):
+        found["foreign"] = found.pop("behind")
+
+
+def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
+    """The sizes of files begun since the last checkpoint; a running crawl may rename one at this moment."""
+    for path in jobdir.glob(f"*/*{OPEN}"):
+        name = path.relative_to(jobdir).as_posix()
+        if length_of(name, noted) is None:
+            with suppress(FileNotFoundError):
+                yield path.stat().st_size
+
+
+@dataclass(slots=True)
+class _Check:
+    """Checks each file as what it is."""
+
+    snapshot: Snapshot
+    found: Counter[str]
+    texts: Texts
+    indexes: dict[str, Index] = field(default_factory=dict)  # until their archives follow, which come next by name
+
+    def __call__(self, path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
+        length, bytes_crc = mark
+        size = os.fstat(file.fileno()).st_size
+        self.found["files"] += 1
+        self.found["bytes"] += length
+        self.found["behind"] += max(0, size - length)
+        sound = True
+        if size < length:
+            self.indexes.pop(name, None)  # what its lines are about may be gone: the loss is reported once
+        index = self._index(path, file, name, min(size, length))
+        form = index.read() if index else self._form(path, file, name, min(size, length))
+        for damage in chain(check_length(path, file, name, mark), form):
+            sound = False
+            yield damage
+        if index is not None and sound:
+            self.indexes[archive_of(name)] = index
+        if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:  # else the places were reported
+            yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
+
+    def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> Index | None:
+        if not name.removesuffix(OPEN).endswith(INDEX):
+            return None
+        if name.endswith(OPEN) and path.suffix != OPEN:  # finished since the checkpoint, so sorted
+            return Index(path, file, os.fstat(file.fileno()).st_size, lengths(self.snapshot).get(archive_of(name), 0))
+        return Index(path, file, length)
+
+    def _form(self, path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+        if self.texts.holds(name.removesuffix(OPEN)):
+            yield from self.texts.check(path, file, length)
+        elif name in SHAPES:
+            yield from check_lines(path, file, name, length, self.found)
+        elif name.startswith("warc/") and name.removesuffix(OPEN).endswith(".warc.gz"):
+            yield from check_archive(path, file, length, self.found, self.indexes.pop(name, None))
+
+
+def check_statistics(
+    snapshot: Snapshot, jobdir: Path, damaged: AbstractSet[Path], found: Counter[str]
+) -> Iterator[DamagedFile]:
+    """Those that were kept from the crawl's beginning on, unless the log itself is `damaged`."""
+    value = snapshot.get(STATISTICS)
+    if value is None or jobdir / LOG in damaged:
+        return
+    try:
+        saved = msgpack.unpackb(value, strict_map_key=False)
+        lines, since = int(saved["lines"]), int(saved["since"])
+    except (ValueError, TypeError, KeyError) as error:
+        yield snapshot.damaged(f"table meta, {STATISTICS}: {error!r}")
+        return
+    if not since and lines != found[LOG]:
+        yield snapshot.damaged(f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,14 +22,13 @@ from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.check_outputs import ABSENT
-from webcrawl.tools.verify.holdings import Line, Names, Shared, archived, hosts, lines, pages, shared, tried_again
-from webcrawl.tools.verify.verify_crawl import guarded, verify
+from webcrawl.tools.verify.holdings import Line, Named, Shared, archived, hosts, lines, pages, shared, tried_again
+from webcrawl.tools.verify.verify_crawl import ABSENT, guarded, verify
 from webcrawl.urls.host_names import RegisteredDomains
 
 TOLD = 20  # places of each kind; of the others only how many there are
 Crawls = Mapping[int, Path]  # by position
-Has = Callable[[Path], Names]  # what a drone has
+Has = Callable[[Path], Named]  # what a drone has
 
 
 def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -45,10 +44,10 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         crawls[number] = crawl
         found.update({_named(name, crawl): many for name, many in mine.items()})
     found["drones"] = len(crawls)
-    yield from guarded(lambda: _members([*crawls.values()]))
-    yield from guarded(lambda: _once(crawls, found, "pages", pages, "is in the log of {} too"))
-    yield from guarded(lambda: _archives(crawls, found))
-    yield from guarded(lambda: _once(crawls, found, "hosts in use", hosts, "has URLs in {} too"))
+    yield from guarded(_members, [*crawls.values()])
+    yield from guarded(_once, crawls, found, "pages", pages, "is in the log of {} too")
+    yield from guarded(_archives, crawls, found)
+    yield from guarded(_once, crawls, found, "hosts in use", hosts, "has URLs in {} too")
     yield from stats_file.check(jobdir)
 
 
@@ -82,7 +81,7 @@ def _named(figure: str, crawl: Path) -> str:
 
 
 def _once(crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str) -> Iterator[DamagedFile]:
-    found[figure], twice = shared({number: has(crawl) for number, crawl in crawls.items()})
+    found[figure], twice = shared({number: partial(has, crawl) for number, crawl in crawls.items()})
     yield from _first(_told(crawls, twice, why))
 
 
@@ -92,7 +91,7 @@ def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     A host may change hands between two attempts at a URL, those that a wall answers too, and between two fetches of a
     page.
     """
-    found["archived"], twice = shared({number: archived(crawl) for number, crawl in crawls.items()})
+    found["archived"], twice = shared({number: partial(archived, crawl) for number, crawl in crawls.items()})
     by_log = {visible(one.name.decode()).encode(): one for one in twice}
     if by_log:
         for crawl in crawls.values():

@@ -48,6 +48,7 @@ from webcrawl.tools.wacz.warc_records import (
     first_of,
     header,
     pages,
+    record_at,
     records,
     unanswered,
 )
@@ -92,7 +93,8 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
             with Package(file, now) as package:
                 for path in archives.paths:
                     with regular(path) as archive:
-                        _refuse_other(archive, path)
+                        with _as_indexed(path):  # its index may be empty: no other file gets in by a link or its name
+                            next(records(path, archive), None)
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
@@ -145,33 +147,29 @@ def _cut_answers(both: list[tuple[Path, Path]]) -> Counter[str]:
     """Return how many answers have bodies that are cut, by the media type that these bodies show."""
     cut = Counter[str]()
     for archive, index in both:
-        try:
-            with regular(index) as lines, regular(archive) as file:
-                for line in lines:
-                    if TRUNCATED.encode() not in line:
-                        continue
-                    record = next(records(archive, file, read(line).offset))
-                    if record.kind != "revisit" and record.fields.get("warc-truncated") != WITHHELD:
-                        cut[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
-        except (Torn, ValueError, IndexError, StopIteration, NotWarc) as error:
-            raise _damaged(archive, error) from error
+        with regular(index) as lines, regular(archive) as file, _as_indexed(archive):
+            for line in lines:
+                if TRUNCATED.encode() not in line:
+                    continue
+                record = record_at(archive, file, read(line).offset)
+                if record.kind != "revisit" and record.fields.get("warc-truncated") != WITHHELD:
+                    cut[record.fields.get("warc-identified-payload-type", UNNAMED)] += 1
     return cut
 
 
-def _refuse_other(file: BinaryIO, archive: Path) -> None:
-    """The index that came with it may be empty: nobody's other file gets into a package, by a link or by its name."""
+@contextmanager
+def _as_indexed(archive: Path) -> Iterator[None]:
+    """Raise CannotPack if what is read of an archive file is not as its index says."""
     try:
-        next(records(archive, file), None)
-    except Torn as torn:
-        raise _damaged(archive, torn) from torn
+        yield
+    except (Torn, NotWarc, ValueError, KeyError, IndexError) as error:
+        raise CannotPack(f"{archive}: not as its index says ({error}): {program()} verify says where") from error
 
 
 def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[Reference]:
     for archive, index in both:
-        try:
+        with _as_indexed(archive):
             yield from elsewhere(archive, index, first)
-        except (Torn, ValueError, KeyError, IndexError) as error:
-            raise _damaged(archive, error) from error
 
 
 def _compared_with(crawls: Sequence[Path]) -> str:
@@ -179,10 +177,6 @@ def _compared_with(crawls: Sequence[Path]) -> str:
     kept = (one.path for crawl in crawls for one in read_kept(crawl / "state" / SINCE) or ())
     places = dict.fromkeys(path if path.startswith(SERVER) else str(Path(path).parent) for path in kept)
     return f": {', '.join(places)}" if places else ""
-
-
-def _damaged(archive: Path, error: Exception) -> CannotPack:
-    return CannotPack(f"{archive}: not as its index says ({error}): {program()} verify says where")
 
 
 def _add_index(package: Package, indexes: list[Path], folder: Path, found: Counter[str]) -> None:
@@ -218,11 +212,8 @@ def _add_pages(
 
 
 def _pages(archive: Path, index: Path, start: str) -> Iterator[PageEntry]:
-    with regular(archive) as file, regular(index) as lines:
-        try:
-            yield from pages(lines, archive, file, start)
-        except (Torn, ValueError, KeyError) as error:
-            raise _damaged(archive, error) from error
+    with regular(archive) as file, regular(index) as lines, _as_indexed(archive):
+        yield from pages(lines, archive, file, start)
 
 
 @contextmanager

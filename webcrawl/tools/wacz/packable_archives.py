@@ -18,7 +18,7 @@ from isal import isal_zlib
 from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.files import opened
-from webcrawl.record.objectstore.stored import elsewhere
+from webcrawl.record.objectstore.storing import elsewhere
 from webcrawl.record.warc.reader import Record
 from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import Disk, regular
@@ -42,7 +42,7 @@ from webcrawl.store.line_blocks import sort_lines
 from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED
-from webcrawl.tools.wacz.warc_records import media_type, records, status, values
+from webcrawl.tools.wacz.warc_records import media_type, records, status
 
 FOLDER = "warc"
 IN_STORE = ": they lie in the store; copy them back first"
@@ -59,7 +59,7 @@ class Archives:
 
 
 def archives_of(jobdir: Path, *, running: bool) -> Archives:
-    """All finished files. CannotPack if there is none, or one that was not finished and nobody goes on with.
+    """Return all finished files. CannotPack if there is none, or one that was not finished and nobody goes on with.
 
     A finished file stays what it is, whoever starts the crawl or goes on with it meanwhile.
     """
@@ -67,32 +67,39 @@ def archives_of(jobdir: Path, *, running: bool) -> Archives:
     if not folder.is_dir():
         raise NothingToPack(f"{jobdir}: not a crawl with an archive: {FOLDER}/ is missing")
     names = sorted(path.name for path in folder.iterdir())
+    here = [name for name in names if name.endswith(ARCHIVE)]
     begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
     if begun and not running:
         raise CannotPack(f"{folder / begun[0]}: not finished: start the crawl again, which finishes it")
-    other = [name for name in names if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN))]
-    if other:
-        raise CannotPack(f"{folder / other[0]}: replay programs read only .warc.gz from a WACZ file")
-    here = [name for name in names if name.endswith(ARCHIVE)]
-    for name in here:
-        if (shown := readable(name)) != name:
-            raise CannotPack(f"{folder}/{shown}: strange characters, by which the index cannot name it")
+    _refuse_unpackable(folder, names)
+    indexed = [archive_of(name) for name in names if name.endswith(INDEX)]
     still_open = [name.removesuffix(OPEN) for name in begun]
-    gone = sorted(
-        _noted(jobdir).union(archive_of(name) for name in names if name.endswith(INDEX)).difference(here, still_open)
-    )
+    gone = sorted(_noted(jobdir).union(indexed).difference(here, still_open))
     stored = elsewhere(jobdir)
     if not here:
-        in_store = any(f"{FOLDER}/{name}" in stored for name in gone)
-        why = IN_STORE if in_store else NOT_HERE if gone else NONE_YET if begun else ""
-        raise NothingToPack(f"{folder}: no finished archive file{why}")
+        raise NothingToPack(f"{folder}: no finished archive file{_why_none(gone, begun, stored)}")
     left_out = [f"{FOLDER}/{name}: {_why_gone(stored, f'{FOLDER}/{name}')}: left out" for name in gone]
     left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
     return Archives([folder / name for name in here], left_out)
 
 
-def _archives(jobdir: Path) -> Archives:
-    return archives_of(jobdir, running=is_held(jobdir / "state"))
+def _refuse_unpackable(folder: Path, names: Sequence[str]) -> None:
+    """Raise CannotPack for an archive file of another form, or with a name that no index can have."""
+    for name in names:
+        if ".warc" in name and not name.endswith((ARCHIVE, ARCHIVE + OPEN)):
+            raise CannotPack(f"{folder / name}: replay programs read only .warc.gz from a WACZ file")
+    for name in names:
+        if name.endswith(ARCHIVE) and (shown := readable(name)) != name:
+            raise CannotPack(f"{folder}/{shown}: strange characters, by which the index cannot name it")
+
+
+def _why_none(gone: Sequence[str], begun: Sequence[str], stored: Mapping[str, str]) -> str:
+    """Return, for the end of a line, why no finished file is here; empty if there never was one."""
+    if any(f"{FOLDER}/{name}" in stored for name in gone):
+        return IN_STORE
+    if gone:
+        return NOT_HERE
+    return NONE_YET if begun else ""
 
 
 def _why_gone(stored: Mapping[str, str], name: str) -> str:
@@ -102,12 +109,12 @@ def _why_gone(stored: Mapping[str, str], name: str) -> str:
 def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
     """The finished files of one crawl, or of all drones of a hive. CannotPack if none has one, or two have one name."""
     if len(jobdirs) == 1:
-        return _archives(jobdirs[0])
+        return archives_of(jobdirs[0], running=is_held(jobdirs[0] / "state"))
     paths: dict[str, Path] = {}
     left_out: list[str] = []
     for jobdir in jobdirs:
         try:
-            found = _archives(jobdir)
+            found = archives_of(jobdir, running=is_held(jobdir / "state"))
         except NothingToPack as nothing:
             left_out.append(f"{nothing}: left out")
             continue
@@ -207,7 +214,7 @@ def _lines(found: Iterable[Record], archive: str) -> Iterator[bytes]:
             if record.kind == "request" and not record.block.startswith(b"GET "):
                 asked = method(record.block)
             elif record.kind == "metadata":
-                about = values(record)
+                about = record.values()
     if answer is not None:
         yield _line(answer, archive, asked, about)
 
@@ -216,7 +223,7 @@ def _digest(record: Record, about: Mapping[str, str]) -> str:
     """Of its payload, which of a response with a transfer coding only the record `about` it has."""
     if record.kind == "conversion":
         return record.fields.get("warc-block-digest", "")
-    known = about.get("payloadDigest", "") if record.kind == "response" and "withheld" not in about else ""
+    known = about.get("payloaddigest", "") if record.kind == "response" and "withheld" not in about else ""
     return record.fields.get("warc-payload-digest") or known or "-"
 
 

@@ -1,4 +1,4 @@
-"""Records of an archive file: their fields, the pages among them, and those that refer to other archives."""
+"""Records of an archive file: the pages among them, those that refer to other archives, and copies of cut ones."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import re
 from base64 import b32encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha1
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from webcrawl.base.digest import normal
+from webcrawl.base.digest import normal, sha1
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.reader import Record, sound_records
@@ -26,6 +25,7 @@ from webcrawl.store.jobdir.index_line import (
     REVISIT,
     BadLine,
     IndexLine,
+    date_of,
     read,
     read_line,
     url_key,
@@ -42,6 +42,14 @@ def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
+def record_at(archive: Path, file: BinaryIO, at: int, most: int = HEAD) -> Record:
+    """Return the record at this byte of an open archive file, with `most` bytes of its block. Raise Torn if none is."""
+    record = next(sound_records(archive, file, most, at, os.fstat(file.fileno()).st_size), None)
+    if record is None:
+        raise Torn("the file ends early")
+    return record
+
+
 def media_type(record: Record) -> str:
     """The media type of the answer, or that of a record without one."""
     if _STATUS.match(record.block) is None:
@@ -55,12 +63,6 @@ def status(record: Record) -> str:
     """The status of the answer; empty if the record has none."""
     found = _STATUS.match(record.block)
     return found[1].decode() if found is not None else ""
-
-
-def values(record: Record) -> dict[str, str]:
-    """The fields in the block of a metadata record."""
-    fields = (line.partition(": ") for line in record.block.decode("utf-8", "replace").split("\r\n"))
-    return {name: value for name, colon, value in fields if colon}
 
 
 DOCUMENTS = frozenset(("text/html", "application/xhtml+xml"))
@@ -79,12 +81,11 @@ class PageEntry:
     @property
     def date(self) -> str:
         """The time by ISO 8601."""
-        at = self.stamp
-        return f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z"
+        return date_of(self.stamp)
 
     def line(self) -> bytes:
         """Its line of a list, as JSON."""
-        name = b32encode(sha1(f"{self.stamp} {self.url}".encode(), usedforsecurity=False).digest()).decode().lower()
+        name = b32encode(sha1(f"{self.stamp} {self.url}".encode())).decode().lower()
         about = {"id": name, "url": self.url, "ts": self.date}
         if self.title:
             about["title"] = self.title
@@ -121,9 +122,9 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
     if after > os.fstat(file.fileno()).st_size:
         raise Torn("the file ends early")
     if says.is_revisit:
-        record = next(records(archive, file, says.offset))
+        record = record_at(archive, file, says.offset)
         is_earlier = says.status == NOT_MODIFIED
-        if is_earlier and not _reference(record).is_before(first):
+        if is_earlier and not Reference.of(record).is_before(first):
             return None
         kind = media_type(record)
         needs_title = is_earlier and not kind
@@ -131,11 +132,11 @@ def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEnt
             return None
     for record in islice(records(archive, file, after), FOLLOWING):
         if record.kind == "metadata":
-            about = values(record)
+            about = record.values()
             break
         if record.kind in INDEXED:
             break
-    path = about.get("hopsFromSeed", "")
+    path = about.get("hopsfromseed", "")
     if requisite_hops(path) or path.endswith("P") or (needs_title and "title" not in about):
         return None
     return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
@@ -153,8 +154,9 @@ class Reference(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, fields: Mapping[str, str]) -> Reference:
-        """By the fields of a revisit record."""
+    def of(cls, revisit: Record) -> Reference:
+        """Return what a revisit record refers to."""
+        fields = revisit.fields
         when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
         address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""
         return cls(address, when, normal(fields.get("warc-payload-digest", "")))
@@ -167,10 +169,6 @@ class Reference(NamedTuple):
         return self.stamp <= first if self.stamp else bool(self.digest)
 
 
-def _reference(record: Record) -> Reference:
-    return Reference.of(record.fields)
-
-
 def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     """Of an archive file with its index: the references to a time not after the first of the package, or to none.
 
@@ -179,10 +177,7 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[Reference]:
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
             if MARK in line:
-                record = next(records(archive, file, read(line).offset), None)
-                if record is None:
-                    raise Torn("the file ends early")
-                reference = _reference(record)
+                reference = Reference.of(record_at(archive, file, read(line).offset))
                 if reference.is_before(first):
                     yield reference
 

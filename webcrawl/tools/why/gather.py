@@ -9,12 +9,10 @@ from webcrawl.base.model import is_requisite, is_revisit
 from webcrawl.base.url_text import host_of
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import robots_url
-from webcrawl.store.jobdir import skip_line
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
-from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
 from webcrawl.tools.why.facts import Facts, focus_of, scores_of
 from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
 from webcrawl.tools.why.filtering import setting_of
@@ -169,7 +167,7 @@ class Gathering:
         looked = self._source.log(SKIPPED_LOG).look(urls, deep=self._deep, quick=QUICK_SKIPPED)
         for facts in some:
             for line in looked.lines[facts.url].values():
-                facts.skipped.append(skip_line.read(line))
+                facts.skipped.append(read_skipped(line))
             if facts.skipped:
                 facts.setting = setting_of(facts.skipped[-1][1], self._source.values)
             elif not looked.whole:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
 from webcrawl.base.model import Packed, is_link, url_of
 from webcrawl.base.url_text import host_of
+from webcrawl.base.zstd_frame import unpack
 from webcrawl.frontier.seen import journal, known_keys, waiting_records
 from webcrawl.frontier.seen.layout import BLOOM_FILE
 from webcrawl.frontier.seen.protocol import STATE, State
@@ -143,9 +143,9 @@ class Known:
     def _records(self, first: int, count: int, places: list[int]) -> list[Packed]:
         ((packed,),) = self._snapshot.rows("SELECT records FROM waiting WHERE seq = ?", (first,))
         try:
-            data = zstandard.ZstdDecompressor().decompress(packed)
+            data = unpack(packed)
             lengths = np.frombuffer(data, "<u4", count)
-        except (zstandard.ZstdError, ValueError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             raise self._snapshot.damaged(f"table waiting, record {first}: {error}") from error
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
         return [data[int(ends[place]) : int(ends[place + 1])] for place in places]

@@ -13,8 +13,7 @@ from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
-from webcrawl.store.jobdir.link_line import read
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.table_progress import where
 from webcrawl.tools.why.file_search import exchange_of
 from webcrawl.tools.why.opened_crawl import Source
@@ -53,7 +52,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
         looked = source.log(LINKS_LOG).look(urls, deep=deep, quick=QUICK)
         for url, lines in looked.lines.items():
             for line in lines.values():
-                if (link := read(line)) is not None:
+                if (link := read_link(line)) is not None:
                     found.setdefault(url, (link[0], link[3]))
         if not looked.whole:
             cut.append(f"the last {size(looked.looked)} of {size(looked.of)} of {LINKS_LOG}")

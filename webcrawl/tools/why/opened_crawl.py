@@ -17,15 +17,14 @@ from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap, partition_of
 from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.segments import FOUND
-from webcrawl.record.objectstore.stored import stored_in
+from webcrawl.record.objectstore.storing import stored_in
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.index_line import INDEX
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
+from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.filtering import Filters

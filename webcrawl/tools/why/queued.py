@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgpack
-import zstandard
 
+from webcrawl.base import zstd_frame
 from webcrawl.base.model import Packed, is_link, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.domain_table import FAMILIES
@@ -244,13 +244,12 @@ def among_portions(
     wanted, found, looked = set(urls), dict[str, Awaited](), 0
     ((count,),) = snapshot.rows("SELECT count(*) FROM portion")
     ends = {_end(url) for url in wanted}
-    unpack = zstandard.ZstdDecompressor().decompress
     for number, data in snapshot.rows("SELECT id, data FROM portion ORDER BY turn, id"):
         if not deep and looked >= MOST:
             break
         try:
-            portion = Portion.unpack(unpack(data))
-        except (zstandard.ZstdError, ValueError, TypeError) as error:
+            portion = Portion.unpack(zstd_frame.unpack(data))
+        except (ValueError, TypeError) as error:
             raise snapshot.damaged(f"table portion, {number}: {error}") from error
         base = portion.base or portion.page.url
         for link in portion.links:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from urllib.parse import quote
 
 import brotli  # type: ignore[import-untyped]  # it has no hints
-import zstandard
 
+from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.simweb.host_kinds import gzip, png
 from webcrawl.lab.simweb.web_answers import HTML, Anchor, Answer, Ending, Kind, Place, document
 
@@ -148,7 +148,7 @@ def _raw_deflate(data: bytes) -> bytes:
 
 
 def _zstd(data: bytes) -> bytes:
-    return zstandard.ZstdCompressor(3).compress(data)
+    return zstd.compress(data, 3)
 
 
 def _brotli(data: bytes) -> bytes:

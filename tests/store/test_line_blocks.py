@@ -1,6 +1,7 @@
 """Lines are sorted into a new file whatever their number, and an attempt that fails leaves the old one."""
 
 import contextlib
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from tests.support.faults import BreakingDisk
 from webcrawl.store import line_blocks
 from webcrawl.store.disk import Disk
-from webcrawl.store.line_blocks import sort_lines
+from webcrawl.store.line_blocks import BlockReader, BlockWriter, sort_lines
 
 RUN = 10_000  # bytes
 LINES = 500  # five runs of them
@@ -57,3 +58,24 @@ def test_whatever_fails_the_new_file_is_whole_or_absent(tmp_path, source, lines)
         assert not (tmp_path / "a").exists() or (tmp_path / "a").read_bytes() == b"".join(sorted(lines))
         sort_lines(Disk(), source, tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == b"".join(sorted(lines))
+
+
+NUMBERED = [b"%08d\n" % number for number in range(300)]
+
+
+def test_lines_come_back_in_their_order(tmp_path: Path) -> None:
+    """A reader gives the lines that were written."""
+    with BlockWriter(Disk(), tmp_path / "lines") as writer:
+        writer.write(NUMBERED)
+    with BlockReader(tmp_path / "lines") as reader:
+        assert [line for lines in reader for line in lines] == NUMBERED
+
+
+@pytest.mark.parametrize("fail_at", range(3, 7))
+def test_a_file_that_cannot_be_ended_is_removed(tmp_path: Path, fail_at: int) -> None:
+    """An error of the disk at any of its last operations leaves no half a file behind."""
+    disk = BreakingDisk(fail_at)
+    with pytest.raises(OSError, match="injected"), BlockWriter(disk, tmp_path / "lines") as writer:
+        writer.write(NUMBERED)
+    assert disk.broken
+    assert not (tmp_path / "lines").exists()

@@ -1,6 +1,6 @@
 """The last unexpected errors, from a file that may be of any size and in any state."""
 
-from webcrawl.record.logs.error_tail import LINES, TAIL, last_errors
+from webcrawl.record.error_tail import LINES, TAIL, last_errors
 
 
 def write(folder, text):

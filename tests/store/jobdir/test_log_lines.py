@@ -13,8 +13,21 @@ from hypothesis import strategies as st
 from webcrawl.base.dates import digits, iso
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 from webcrawl.base.readable import ReadableFormatter, readable, url_without_credentials
+from webcrawl.base.row_bound import FEW
+from webcrawl.record import pagefiles
 from webcrawl.store.jobdir.crawl_line import line
-from webcrawl.store.jobdir.link_line import lines
+from webcrawl.store.jobdir.log_lines import (
+    MOST,
+    SHAPES,
+    field,
+    link_lines,
+    page_lines,
+    request_line,
+    skipped_lines,
+    unlogged,
+)
+
+# -- Lines of the logs that OUTPUTS names: exactly one line each, whatever a page contains.
 
 AT = 1308849128.802
 PLAIN = {
@@ -129,30 +142,32 @@ class TestLinksLog:
         """A line has the page, the link as written, its canonical form (empty if it has none), kind and anchor text."""
         links = [("a", "x y.html", "http://p.test/x%20y.html", "Über uns"), ("img", "data:", None, "")]
 
-        assert lines("http://p.test/", links).decode() == (
+        assert link_lines("http://p.test/", links).decode() == (
             "http://p.test/\tx y.html\thttp://p.test/x%20y.html\ta\tÜber uns\nhttp://p.test/\tdata:\t\timg\t\n"
         )
 
     def test_no_links_no_line(self):
         """A page without links writes nothing."""
-        assert lines("http://p.test/", []) == b""
+        assert link_lines("http://p.test/", []) == b""
 
     def test_what_would_break_a_line_is_escaped(self):
         """Tabs, line ends of every kind, other control characters and the backslash are escaped."""
-        anchor = lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
+        anchor = link_lines("p", [("a", "", "", "\t\n\r\\\x00\x85\u2028\ud800")]).decode().rstrip("\n").split("\t")[-1]
 
         assert anchor == r"\t\n\r\\\x00\x85\u2028\ud800"
 
     def test_credentials_are_left_out(self):
         """The link as written has no user name and password; its other forms never had."""
-        line = lines("http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]).decode()
+        line = link_lines(
+            "http://p.test/", [("a", "http://me:secret@a.test/x@y", "http://a.test/x@y", "me@a")]
+        ).decode()
 
         assert line == "http://p.test/\thttp://a.test/x@y\thttp://a.test/x@y\ta\tme@a\n"
 
     @pytest.mark.parametrize("mark", MARKS, ids=ascii)
     def test_no_mark_turns_what_a_person_reads(self, mark):
         """Direction marks are escaped in every field, so that a terminal shows a line in its real order."""
-        line = lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
+        line = link_lines(mark, [("a", mark, mark, f"txt.{mark}gnp.exe")]).decode()
 
         assert mark not in line
         assert line.split("\t")[-1] == f"txt.\\u{ord(mark):04x}gnp.exe\n"
@@ -162,14 +177,14 @@ class TestLinksLog:
         persian, hindi = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
         text = f"{persian} {hindi} \U0001f469\u200d\U0001f680 \u05e9\u05dc\u05d5\u05dd"
 
-        assert lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
+        assert link_lines("p", [("a", "", "", text)]).decode().rstrip("\n").split("\t")[-1] == text
 
     @given(page=ANY, links=st.lists(LINK, max_size=4))
     @example(NASTY, [(NASTY, NASTY, NASTY, NASTY), ("", "", None, "")])
     @example("\\t", [("\\", "\\n", None, "\\x00")])
     def test_any_texts_are_five_fields_per_line(self, page, links):
         """Every link is one line of five fields, and each field can be read back unchanged."""
-        text = lines(page, links).decode()
+        text = link_lines(page, links).decode()
 
         rows = [row.split("\t") for row in text.splitlines()]
         assert text.count("\n") == len(rows) == len(links)
@@ -211,3 +226,115 @@ class TestReadable:
 
         assert first == "of \\x07"
         assert last == "ValueError: title \\x1b[2J\\u202e\\x9b31m"
+
+
+# -- A page's lines of links.log are made all at once: they are those that would be made one by one.
+
+STRANGE = ["a\tb", "\\", "\x7f", "\x00", "\x85", "\u2028", "\ud800", "\u00a0", "é", "http://u:p@a.test/x", "mailto:a@b"]
+FIELDS = st.sampled_from(["/x", "two words", "", *STRANGE]) | st.text(max_size=20)
+LINKS = st.lists(st.tuples(FIELDS, FIELDS, st.none() | FIELDS, FIELDS), min_size=1, max_size=6)
+
+
+def one_by_one(page, links):
+    rows = [(page, url_without_credentials(raw), url or "", kind, text) for kind, raw, url, text in links]
+    return "".join(["\t".join(map(field, row)) + "\n" for row in rows]).encode()
+
+
+@given(page=FIELDS, links=LINKS)
+@example("p", [("a", "x", None, f"{strange}") for strange in STRANGE])
+def test_one_join_says_what_fields_say(page, links):
+    """Whatever is escaped in one field is escaped in all lines of the page."""
+    kinds, addresses, targets, texts = zip(*links, strict=True)
+    columns = kinds, addresses, [target or "" for target in targets], texts
+    assert page_lines(page, *columns) == link_lines(page, links) == one_by_one(page, links)
+
+
+def test_each_strange_character_alone():
+    """In any of the fields, beside plain ones."""
+    for strange in STRANGE:
+        for place in range(4):
+            row = ["a", "/x", "http://a.test/x", "text"]
+            row[place] = strange
+            links = [("a", "/y", None, "plain"), tuple(row)]
+
+            assert link_lines("http://p.test/", links) == one_by_one("http://p.test/", links)
+
+
+def test_a_page_of_equal_links_below_a_long_url():
+    """Two hundred thousand links below a long URL get so many lines as there is room for, and one with the rest."""
+    page, count = f"http://a.test/{'x' * 1980}", 209_000
+    columns = ["a"] * count, ["y"] * count, [f"{page}y"] * count, [""] * count
+
+    data = page_lines(page, *columns)
+
+    assert len(data) < MOST + 10_000
+    *first, last = data.decode().splitlines()
+    assert set(first) == {f"{page}\ty\t{page}y\ta\t"}
+    assert last == f"{page}\t\t\tcut\t{count - len(first)}"
+    assert unlogged(page, *columns) == count - len(first)
+
+
+def test_a_page_with_thousands_of_links():
+    """An ordinary page has a line for each of its links, however many they are."""
+    count = 20_000
+    addresses = [f"/articles/2026/11/{number}.html" for number in range(count)]
+    targets = [f"http://www.newspaper.example{address}" for address in addresses]
+    texts = [f"Headline {number}, as newspapers have them" for number in range(count)]
+
+    page = "http://www.newspaper.example/archive/2026/11/index.html"
+    data = page_lines(page, ["a"] * count, addresses, targets, texts)
+
+    assert data.count(b"\n") == count
+    assert b"\tcut\t" not in data
+
+
+def test_a_thousand_links_are_always_there():
+    """The first thousand links of a page have lines, however long they are."""
+    count, long = 3000, f"http://a.test/{'x' * 1980}"
+
+    data = page_lines(long, ["a"] * count, [long * 2] * count, [long] * count, ["t" * 500] * count)
+
+    assert data.count(b"\n") == FEW + 1
+    assert data.endswith(b"\t\t\tcut\t2000\n")
+
+
+NASTIEST = "http://u:secret@a.test/ \t\n\x1f\x85\u2028\ud800é"
+texts = st.text(max_size=20) | st.sampled_from([NASTIEST])
+
+
+def test_a_skipped_url():
+    """Time, reason, URL without credentials, page."""
+    found = skipped_lines(AT, "length", ["http://u:p@a.test/x", "a\tb"], "http://a.test/")
+
+    assert found == (
+        b"2011-06-23T17:12:08.802Z\tlength\thttp://a.test/x\thttp://a.test/\n"
+        b"2011-06-23T17:12:08.802Z\tlength\ta\\tb\thttp://a.test/\n"
+    )
+
+
+def test_a_request():
+    """Time, method, URL, discovery path, how often it was tried, whoever was at fault; the wait before it, and why."""
+    again = Link("http://a.test/", "LP", attempt=1, struck=2)
+
+    assert (
+        request_line(AT, "GET", again.url, again)
+        == b"2011-06-23T17:12:08.802Z\tGET\thttp://a.test/\tLP\t3\t-\t0.000\t-\n"
+    )
+    assert request_line(AT, "GET", "http://u:p@a.test/", None).endswith(b"\tGET\thttp://a.test/\t-\t0\t-\t0.000\t-\n")
+    waited = request_line(AT, "GET", again.url, again, 1.5, 1.0, "politeness")
+    assert waited.endswith(b"\t3\t1.500\t1.000\tpoliteness\n")
+
+
+@pytest.mark.parametrize("name", ["skipped", "requests", "store"])
+@given(one=texts.filter(bool), other=texts)
+def test_any_text_has_its_line(name, one, other):
+    """Each line has the form that `scrapy verify` wants, and names no password."""
+    link = Link(one, via=other)
+    line = {
+        "skipped": lambda: skipped_lines(AT, "length", [other], "http://a.test/"),
+        "requests": lambda: request_line(AT, "GET", one, link),
+        "store": lambda: pagefiles.line(link, pagefiles.About(one, 200, other, other), 1, 2, 3),
+    }[name]()
+
+    assert SHAPES[f"logs/{name}.log"].fullmatch(line)
+    assert name == "store" or b"secret@" not in line

@@ -1,0 +1,55 @@
+"""zstd: the standard library's binding, or its backport before Python 3.14; and data as one frame.
+
+The frames that are made here say their size: a damaged one cannot ask for any amount of memory.
+"""
+
+from __future__ import annotations
+
+import sys
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ("BadFrame", "pack", "pack_checked", "unpack", "zstd")
+
+# Both may be used by any thread: they have locks of their own.
+_PLAIN = zstd.ZstdCompressor(level=1)
+_CHECKED = zstd.ZstdCompressor(
+    options={zstd.CompressionParameter.compression_level: 1, zstd.CompressionParameter.checksum_flag: 1}
+)
+
+
+LARGEST = 1 << 30  # bytes: nothing that we pack is as large
+
+
+class BadFrame(ValueError):  # noqa: N818 - reads as what it is
+    """Bytes that are not one whole frame, or hold too much."""
+
+
+def pack(data: bytes | bytearray) -> bytes:
+    """Return the data as a frame."""
+    return _PLAIN.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+
+
+def pack_checked(data: bytes | bytearray) -> bytes:
+    """Return the data as a frame with a checksum, which takes 4 bytes: for where nothing else notices a flipped bit."""
+    return _CHECKED.compress(data, zstd.ZstdCompressor.FLUSH_FRAME)
+
+
+def unpack(frame: bytes, most: int = LARGEST) -> bytes:
+    """Return the data of a frame, at most so many bytes. Raise BadFrame if it is anything else than such a frame."""
+    try:
+        size = zstd.get_frame_info(frame).decompressed_size
+        if size is None:
+            raise BadFrame("a frame that does not say its size")
+        if size > most:
+            raise BadFrame(f"impossibly large: {size} bytes")
+        decompressor = zstd.ZstdDecompressor()
+        data = decompressor.decompress(frame, size + 1)  # with room for one more it reads on to the checksum
+    except (zstd.ZstdError, TypeError) as error:  # the latter for a value of another type, in a damaged row
+        raise BadFrame(str(error)) from error
+    if not decompressor.eof or decompressor.unused_data:
+        raise BadFrame("a frame that is cut, or has other bytes behind it")
+    return data

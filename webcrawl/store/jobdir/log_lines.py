@@ -1,0 +1,267 @@
+"""Lines of the logs that OUTPUTS names: written, read and checked (docs/logs.md).
+
+links.log has LARM's five fields for each link, skipped.log a line for each URL that was not crawled; both are
+tab-separated UTF-8. requests.log has a line for each request sent, tab-separated ASCII.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import msgpack
+import numpy as np
+
+from webcrawl.base.dates import iso, read_iso
+from webcrawl.base.model import Link
+from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
+from webcrawl.base.row_bound import FEW, fitting
+from webcrawl.base.url_text import visible
+from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir import crawl_line, history_line
+from webcrawl.store.jobdir.crawl_line import DATE
+from webcrawl.store.jobdir.snapshot import Snapshot
+
+LINKS_LOG = "logs/links.log"
+MOST = 8 << 20  # characters of the lines of one page, or what FEW of them have
+CUT = "cut"  # the kind in the line that says how many more links the page has
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_STRANGE = re.compile(rf"\\|{STRANGE}")
+
+
+def link_lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
+    """Page URL, link as written but without credentials, its canonical form or nothing, kind of link, anchor text."""
+    rows = list(links)
+    if not rows:
+        return b""
+    kinds, addresses, targets, texts = zip(*rows, strict=True)
+    return page_lines(page_url, kinds, addresses, [target or "" for target in targets], texts)
+
+
+def page_lines(
+    page_url: str,
+    kinds: Sequence[str],
+    addresses: Sequence[str],
+    targets: Sequence[str],
+    texts: Sequence[str],
+) -> bytes:
+    """The lines of a page's links, given as columns: nearly always one `join`, and one look for what needs escapes.
+
+    A call for each field would cost more than all else: a page has 40 lines.
+    """
+    if len(kinds) > FEW and (left := unlogged(page_url, kinds, addresses, targets, texts)):
+        first = [column[:-left] for column in (kinds, addresses, targets, texts)]
+        return _link_lines(page_url, *first) + _link_lines(page_url, (CUT,), ("",), ("",), (str(left),))
+    return _link_lines(page_url, kinds, addresses, targets, texts)
+
+
+def unlogged(page_url: str, *columns: Sequence[str]) -> int:
+    """The number of a page's links, the last ones, that have no lines because there is no room for all."""
+    return len(columns[0]) - fitting(columns, len(page_url), MOST)
+
+
+def _link_lines(
+    page_url: str,
+    kinds: Sequence[str],
+    addresses: Sequence[str],
+    targets: Sequence[str],
+    texts: Sequence[str],
+) -> bytes:
+    page = field(page_url)
+    raws = [url_without_credentials(raw) if "@" in raw else raw for raw in addresses]
+    text = _joined(page, raws, targets, kinds, texts)
+    if text.isascii() or _are_printable(raws, targets, kinds, texts):
+        data = text.encode()
+        if _is_plain_ascii(data, 5 * len(raws)):
+            return data
+    return _joined(page, *(list(map(field, column)) for column in (raws, targets, kinds, texts))).encode()
+
+
+def _joined(page: str, raws: Sequence[str], urls: Sequence[str], kinds: Sequence[str], texts: Sequence[str]) -> str:
+    pieces = [f"{page}\t", "", "\t", "", "\t", "", "\t", "", "\n"] * len(raws)
+    pieces[1::9], pieces[3::9], pieces[5::9], pieces[7::9] = raws, urls, kinds, texts
+    return "".join(pieces)
+
+
+def _are_printable(*columns: Sequence[str]) -> bool:
+    """True if no character beyond ASCII needs escapes."""
+    return "".join([text for column in columns for text in column if not text.isascii()]).isprintable()
+
+
+def _is_plain_ascii(data: bytes, separators: int) -> bool:
+    """True if no ASCII character needs escapes, in lines with so many separators; isprintable takes 7 times as long."""
+    controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
+    return controls == separators and b"\x7f" not in data and b"\\" not in data
+
+
+def field(text: str) -> str:
+    """The text as one field of a line."""
+    return text if _is_plain(text) else _STRANGE.sub(_escape, text)
+
+
+def _is_plain(text: str) -> bool:
+    """True if it needs no escapes: nearly always; isprintable costs 0.05 us, the expression 1 us."""
+    return text.isprintable() and "\\" not in text
+
+
+def _escape(match: re.Match[str]) -> str:
+    return _ESCAPES.get(match[0]) or spelled(match)
+
+
+def read_link(data: bytes) -> tuple[str, str, str, str, str] | None:
+    """Page, link as written, its canonical form or nothing, kind, text; None for what is no line of this log."""
+    found = data.decode("utf-8", "replace").rstrip("\n").split("\t")
+    if len(found) != 5:
+        return None
+    page, raw, url, kind, text = found
+    return page, raw, url, kind, text
+
+
+SKIPPED_LOG = "logs/skipped.log"
+
+
+def skipped_lines(now: float, reason: str, urls: Iterable[str], via: str) -> bytes:
+    """Time, reason, URL (as written, but without credentials, if it is no URL), the page that it was found on."""
+    begin, end = f"{iso(now)}\t{field(reason)}", field(via)
+    return "".join([f"{begin}\t{field(url_without_credentials(url))}\t{end}\n" for url in urls]).encode()
+
+
+def read_skipped(data: bytes) -> tuple[str, str, str]:
+    """Time, reason and page; of a damaged line what it has."""
+    moment, reason, _, via, *_ = [*data.decode("utf-8", "replace").rstrip("\n").split("\t"), "", "", ""]
+    return moment, reason, via
+
+
+REQUESTS_LOG = "logs/requests.log"
+TAIL = 1 << 16  # bytes of a log in which its last whole line is looked for: URLs are far shorter
+
+
+def request_line(
+    now: float,
+    method: str,
+    url: str,
+    link: Link | None,
+    waited: float | None = None,
+    needed: float = 0.0,
+    rule: str = "",
+) -> bytes:
+    """Time, method, URL, discovery path, how often the URL was tried before; the wait before it, and by which rule.
+
+    `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`: those that the rule asks
+    for: new, politeness, crawl-delay, failure, retry-after, or nothing if no rule was asked.
+    """
+    path, tried = (link.hops, link.tried) if link is not None else ("", 0)
+    sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
+    since = "-" if waited is None else f"{waited:.3f}"
+    return f"{sent}\t{since}\t{needed:.3f}\t{rule or '-'}\n".encode("ascii")
+
+
+def last_sent(path: Path) -> float:
+    """The time of the last line of a log; 0 if it has none."""
+    try:
+        with regular(path) as file:
+            file.seek(max(file.seek(0, 2) - TAIL, 0))
+            lines = file.read(TAIL).split(b"\n")
+    except OSError:  # there is none, or whoever opens it to write says why not
+        return 0.0
+    for one in reversed(lines):
+        try:
+            return read_iso(one.partition(b"\t")[0].decode("ascii"))
+        except ValueError:  # torn, or empty
+            continue
+    return 0.0
+
+
+class RequestLine(NamedTuple):
+    """A request that was sent."""
+
+    at: float
+    method: str
+    url: str
+    path: str
+    tries: int  # for this URL, before
+    waited: float | None  # seconds since the host's last answer, if that is known
+    needed: float  # seconds, by the rule
+    rule: str
+
+
+def read_request_line(data: bytes) -> RequestLine | None:
+    """None for what is no line of this log."""
+    try:
+        found = data.decode("ascii", "replace").rstrip("\n").split("\t")
+        when, method, url, path, tries, waited, needed, rule = ("" if text == "-" else text for text in found)
+        since = float(waited) if waited else None
+        return RequestLine(read_iso(when), method, url, path, int(tries), since, float(needed), rule)
+    except ValueError:
+        return None
+
+
+# -- checking
+
+SHAPES = {
+    crawl_line.LOG: crawl_line.SHAPE,
+    history_line.PATH: history_line.SHAPE,
+    LINKS_LOG: re.compile(rb"([^\t\n]*\t){4}[^\t\n]*\n"),
+    SKIPPED_LOG: re.compile(DATE + rb"\t[^\t\n]+\t[^\t\n]*\t[^\t\n]*\n"),
+    REQUESTS_LOG: re.compile(DATE + rb"\t[!-~]+\t[!-~]+\t([A-Z]+|-)\t\d+\t(\d+\.\d{3}|-)\t\d+\.\d{3}\t[a-z-]+\n"),
+    "logs/store.log": re.compile(rb"([^\t\n]*\t){4}-?\d+\t[^\t\n]*\t\d+\t[^\t\n]*\t\d+\t\d+\n"),  # record/pagefiles.py
+    "logs/neardup.log": re.compile(rb"([0-9a-f]{16}|-)\t[!-~]+\n"),  # the next two: their pipelines
+    "logs/images.log": re.compile(rb"[!-~]+\t([a-z]+\t\d+\t\d+|-\t\t)\t\d+\n"),
+}
+
+
+def check_lines(path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yields each line that does not have its fields."""
+    fits = SHAPES[name].fullmatch
+    for at, line in lines_of(file, length):
+        found["lines"] += 1
+        found[name] += 1
+        if not fits(line) or not _is_text(line):
+            why = "no line of this log" if line.endswith(b"\n") else "the last line is cut"
+            yield DamagedFile(path, at, f"{why}: {line[:60]!r}")
+
+
+def _is_text(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def check_requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Check requests.log, which no checkpoint notes; its last line may be about to be written."""
+    path = jobdir / REQUESTS_LOG
+    if path.is_file():
+        with regular(path) as file:
+            file.seek(max(0, path.stat().st_size - LONGEST_LINE))
+            whole = file.tell() + file.read().rfind(b"\n") + 1
+            yield from check_lines(path, file, REQUESTS_LOG, whole, found)
+
+
+TAGS_POSITION = "pipeline.webcrawl.pipelines.tags.TagsPipeline"
+TAGS_ROW = re.compile(r"[!-~]+\t\d+\t\d+")
+
+
+def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
+    """Checks tags.tsv, which may be missing: nothing reads it back, so a user may delete it."""
+    if not path.is_file():
+        return
+    lines = path.read_text(errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if not TAGS_ROW.fullmatch(line):
+            yield DamagedFile(path, 0, f"line {number} is no row of counts: {line[:60]!r}")
+            return
+    position = snapshot.get(TAGS_POSITION)
+    if position is None or snapshot.get("clean") != b"1":  # it is written ahead of each COMMIT
+        return
+    try:
+        noted = ["\t".join(map(str, row)) for row in msgpack.unpackb(position)]
+    except (ValueError, TypeError):  # reported with the other positions
+        return
+    if lines != noted:
+        yield DamagedFile(path, 0, "not the counts of the last checkpoint")

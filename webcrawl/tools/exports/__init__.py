@@ -1,1 +1,0 @@
-"""The members of `scrapy export`, one per file."""
