@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.frontier.families.features import Features
+from webcrawl.frontier.families.features import LOOKED_AT, Features
 
 
 def parts(body, address=(), echo=()):
@@ -73,3 +73,31 @@ class TestFeatures:
 
         assert wholes[0][0] == wholes[0][1]
         assert wholes[1][0] != wholes[1][1]
+
+
+class TestTitles:
+    FRAME = "<p>a frame of words</p><p>nothing yet</p><div>a quotation</div>"
+
+    def page(self, title, heading, frame=FRAME):
+        return Features(f"<title>{title}</title><h1>{heading}</h1>{frame}".encode(), {b"7"}, set())
+
+    def test_a_new_title_alone_is_no_part(self):
+        """Nor is a heading that says no more than the title; but it is noted that the title is another one."""
+        one, other = self.page("red hats", "hats"), self.page("blue coats", "coats")
+
+        assert one.parts == other.parts
+        assert one.title not in (None, other.title)
+
+    def test_other_words_are_parts(self):
+        """A heading with a word that the title has not is as new as any text."""
+        assert self.page("red hats", "hats").parts != self.page("red hats", "old hats").parts
+
+    def test_a_page_of_few_runs_may_have_nothing_but_its_title(self):
+        """It is a part then, as it is if the page was not seen whole, or the title has a word of the URL's."""
+        few = self.page("red hats", "hats", "<p>a frame of words</p>")
+        cut = self.page("red hats", "hats", f"{self.FRAME}<p>{'x' * LOOKED_AT}</p>")
+        named = self.page("red hats 7", "hats")
+
+        assert [few.title, cut.title] == [None, None]
+        assert named.title is not None
+        assert Features(b"<title>red hats</title>" + self.FRAME.encode(), {b"red"}, set()).title is None

@@ -3,7 +3,18 @@
 import msgpack
 import pytest
 
-from webcrawl.frontier.families.learning import AGAIN, AWAITED, FOLDS, MOST, RAREST, ROUNDS, SMALL, Brings, Learning
+from webcrawl.frontier.families.learning import (
+    AGAIN,
+    AWAITED,
+    FOLDS,
+    MOST,
+    RAREST,
+    ROUNDS,
+    SMALL,
+    Brings,
+    Learning,
+    Said,
+)
 
 NOTHING = (0, 0, 0, 0)
 
@@ -176,7 +187,7 @@ class TestFolding:
             said = learning.look(url(f"in-{town}"), f"<p>No plumber was found in {town}, sorry</p>".encode())
             links = [url(f"beyond-{town}"), url("known")]
             learn(learning, url(f"in-{town}"), Brings.NEWS, learning.follow(url("x"), links, address=said.address)[1])
-            assert said == (True, at > 0)
+            assert said == Said(new=True, address=at > 0)
 
         assert learning.folded > 0
 
@@ -193,15 +204,15 @@ class TestFolding:
         learning = Learning()
         learning.look(url("abc"), b"<p>Called abc so</p>")
 
-        assert learning.look(url("def"), b"<p>Called def so</p>") == (True, True)
-        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == (True, False)
+        assert learning.look(url("def"), b"<p>Called def so</p>") == Said(new=True, address=True)
+        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == Said(new=True)
 
     def test_a_name_below_the_domain_is_part_of_the_address(self):
         """A town's name there is what a page says of it."""
         learning = Learning()
         learning.look("http://abc.a.test/", b"<p>Welcome to abc</p>")
 
-        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == (True, True)
+        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == Said(new=True, address=True)
 
     def test_names_below_the_domain_may_be_a_labyrinth(self):
         """Start pages of ever new hosts are no numbered ones, unless their names are."""

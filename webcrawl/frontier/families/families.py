@@ -36,6 +36,15 @@ class Look:
     blind: Sequence[int] = (0, 0, 0, 0)
     varying: int | None = None  # the family with new segments masked
 
+    @property
+    def brings(self) -> Brings | None:
+        """What the page brought; None if nobody knows."""
+        if self.said.new is None:
+            return None
+        if self.said.new:
+            return Brings.NEWS
+        return max(self.leads, Brings.DOUBT) if self.said.title else self.leads
+
 
 class Families:
     """`waits` is asked for each URL whose turn has come; `read`, `heard` and `answered` are called for each page."""
@@ -91,7 +100,7 @@ class Families:
         look = look or Look(
             learning, learning.families_of(link.url), Said(new=False), varying=learning.varying_of(link.url)
         )
-        brings = None if look.said.new is None else Brings.NEWS if look.said.new else look.leads
+        brings = look.brings
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind, look.varying)

@@ -48,10 +48,14 @@ class Brings(IntEnum):
 
 
 class Said(NamedTuple):
-    """Whether a page says something new, None if nobody knows; and whether nothing of it but its own address."""
+    """Whether a page says something new, None if nobody knows.
+
+    `address`: nothing is new but its own address. `title`: it says nothing new under a title that no page had.
+    """
 
     new: bool | None
     address: bool = False
+    title: bool = False
 
 
 class Family:
@@ -291,8 +295,9 @@ class Learning:
         own = [left is not None and add(left) for run, left in features.own if add(run)]
         # Where one value says which page it is, the words may be known and only their choice new
         chosen = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        titled = features.title is not None and add(features.title)
         if not (more or own or chosen):
-            return Said(new=False)
+            return Said(new=False, title=titled)
         if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
             return Said(new=None)
         return Said(new=True, address=bool(own) and not more and not any(own))
