@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from webcrawl.frontier.seen.bloom import Journal
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.journal import Journal
 from webcrawl.frontier.seen.protocol import Snapshot, SortedKeys, unseen_lately
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile

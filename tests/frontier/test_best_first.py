@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link
-from webcrawl.frontier.best_first import AT_ONCE, ONE_IN, Sift
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.front_end import AT_ONCE, ONE_IN, Sift
 from webcrawl.frontier.prioritizers.depth import ByChance, ByDepth
 from webcrawl.frontier.prioritizers.links import ByIndegree, ByOpic
 from webcrawl.lab.studies.page_queues import Queue

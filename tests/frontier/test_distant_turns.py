@@ -8,9 +8,8 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Outcome, Status
-from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.hosts_set_aside import MOST, STEP, Aside
 from webcrawl.store.crawldb import CrawlDB
 

@@ -19,8 +19,8 @@ from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier import frontier, place_shares, places, rotation, url_selection
+from webcrawl.frontier.back_end import PROVEN
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fetch_slots import PROVEN
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.host_row import State

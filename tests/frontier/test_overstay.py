@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.frontier.back_end import DOUBTFUL, SLOW, UNKNOWN
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fetch_slots import DOUBTFUL, SLOW, UNKNOWN
 from webcrawl.store.crawldb import CrawlDB
 
 SLOTS = 6

@@ -10,8 +10,8 @@ from webcrawl.base.loading import OURS
 from webcrawl.base.own_code import amount, answer, checked, class_name, hint, is_users, made, seconds
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.arguments import Heard, Rules
 from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.core import Heard, Rules
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer

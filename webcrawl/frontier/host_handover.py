@@ -7,8 +7,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from webcrawl.base.model import Link, Packed, unpack
-from webcrawl.frontier.arguments import Gate
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Gate
 from webcrawl.frontier.handover_records import (
     DomainMoves,
     Later,

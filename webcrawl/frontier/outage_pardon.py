@@ -5,10 +5,8 @@ from __future__ import annotations
 from heapq import heapify, heappush
 
 from webcrawl.base.model import Link
-from webcrawl.frontier.arguments import Gate
-from webcrawl.frontier.charges import CUT_SHORT, Charge
-from webcrawl.frontier.core import Core
-from webcrawl.frontier.fetch_slots import ANSWERED, DOUBTFUL, NEW, PROVEN
+from webcrawl.frontier.back_end import ANSWERED, DOUBTFUL, NEW, PROVEN
+from webcrawl.frontier.core import CUT_SHORT, Charge, Core, Gate
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.url_selection import Giving

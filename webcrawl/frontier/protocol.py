@@ -12,8 +12,8 @@ from random import Random
 from typing import Protocol
 
 from webcrawl.base.model import Link, Outcome, Packed
-from webcrawl.frontier.arguments import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import Waits

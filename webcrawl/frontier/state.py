@@ -10,13 +10,11 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.hosts import HostTable

@@ -10,15 +10,13 @@ from time import thread_time
 from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Decision, OriginWait
-from webcrawl.frontier.best_first import Sift
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
-from webcrawl.frontier.front_end import FrontEnd
+from webcrawl.frontier.front_end import FrontEnd, Sift
+from webcrawl.frontier.health import KEPT, ROW, row_of
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.hosts import LISTED, REVISITS, Host
 from webcrawl.frontier.places import Places
-from webcrawl.frontier.unwell import KEPT, ROW, row_of
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]

@@ -16,9 +16,8 @@ import msgpack
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.core import CUT_SHORT, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.faults import BreakingDisk
 from tests.support.seens import ROOMY, job_of
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.store.errors import DamagedFile
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.frontier.seen.keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
+from webcrawl.frontier.seen.sorted_keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
 from webcrawl.store.runs import between, contained
 
 KEY = st.integers(0, 20) | st.integers(HIGHEST - 2, HIGHEST)

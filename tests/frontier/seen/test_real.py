@@ -9,7 +9,7 @@ from tests.support.cases import cases
 from tests.support.examples import in_campaign
 from tests.support.seens import STORES, Reopenable, disk
 from webcrawl.frontier.seen.caches.clock import ClockCache
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
 
 MIDDLING = Layout(chunk=1000, budget=700, largest=10**6, row=100, fresh=500, at_once=100)
 KINDS = {**STORES, "disk": lambda db: disk(db, cache=ClockCache(256), sizes=MIDDLING)}

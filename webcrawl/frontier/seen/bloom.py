@@ -1,30 +1,212 @@
 """A Bloom filter (Nielsen's and Mischel's choice): small and immediate, but it loses some new URLs.
 
-The bits are written to a file now and then (bloomfile.py), the keys added since to the key log. Saving only changed
-blocks of bits would gain nothing: at 25,000 new keys per second all change between two checkpoints.
+The bits are written to a file now and then, whole and synced by a thread, and named by the next checkpoint. The keys
+added since are in the key log, rows of the table meta; replaying them restores the set. Saving only changed blocks of
+bits would gain nothing: at 25,000 new keys per second all change between two checkpoints.
+
+The file: header, bits, crc32 of both. Bits set while it is written may be missing in it: their keys are in the key log,
+which the same checkpoint saves.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import os
+import struct
+import zlib
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
+import numpy as np
 from pybloom_live import BloomFilter
 
-from webcrawl.frontier.seen import bloomfile
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.files import Names
-from webcrawl.frontier.seen.journal import Journal
-from webcrawl.frontier.seen.layout import BLOOM_FILE
-from webcrawl.frontier.seen.protocol import unseen_lately
+from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, load_state, unseen_lately
+from webcrawl.frontier.seen.sorted_keys import Names, packed
+from webcrawl.frontier.seen.waiting_records import Waiting
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
+
+MAGIC = b"WCRLBLM\n"
+VERSION = 1
+HEADER = struct.Struct("<8sIdQQ")  # magic, version, error rate, capacity, bytes of bits
+CRC = struct.Struct("<I")
+PIECE = 1 << 20
+
+
+def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
+    """Writes the bits; more may be set meanwhile."""
+    bits = memoryview(bloom.bitarray)
+    fd = disk.create(path)
+    try:
+        data = HEADER.pack(MAGIC, VERSION, bloom.error_rate, bloom.capacity, len(bits))
+        disk.write(fd, data)
+        crc = zlib.crc32(data)
+        for at in range(0, len(bits), PIECE):
+            data = bytes(bits[at : at + PIECE])
+            disk.write(fd, data)
+            crc = zlib.crc32(data, crc)
+        disk.write(fd, CRC.pack(crc))
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+    disk.sync_folder(path.parent)
+    return path
+
+
+def read_bits(path: Path) -> BloomFilter:
+    """The filter with its capacity and error rate, as it was written."""
+    try:
+        with regular(path) as file:
+            return _read(path, file)
+    except FileNotFoundError as error:
+        raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
+
+
+def _read(path: Path, file: BinaryIO) -> BloomFilter:
+    head, error_rate, capacity, size = _header(path, file)
+    bloom = BloomFilter(capacity, error_rate)
+    bits = memoryview(bloom.bitarray)
+    if len(bits) != size:
+        raise DamagedFile(path, 8, f"{size} bytes of bits, where its capacity needs {len(bits)}")
+    crc = zlib.crc32(head)
+    for at in range(0, size, PIECE):
+        bits[at : at + PIECE] = file.read(min(PIECE, size - at))
+        crc = zlib.crc32(bits[at : at + PIECE], crc)
+    if file.read() != CRC.pack(crc):
+        raise DamagedFile(path, HEADER.size, "checksum")
+    return bloom
+
+
+def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
+    """The header as bytes, the filter's error rate and capacity, and the number of bytes of bits."""
+    head = file.read(HEADER.size)
+    if not head.startswith(MAGIC) or len(head) < HEADER.size:
+        raise DamagedFile(path, 0, "not a Bloom filter's file")
+    _, version, error_rate, capacity, size = HEADER.unpack(head)
+    expected = HEADER.size + size + CRC.size
+    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
+        raise DamagedFile(path, 8, "its header does not match its length")
+    return head, error_rate, capacity, size
+
+
+def check_bits(path: Path) -> Iterator[DamagedFile]:
+    """Yields the damage of the file, if there is any."""
+    try:
+        with regular(path) as file:
+            yield from check_file(path, file)
+    except FileNotFoundError:
+        yield DamagedFile(path, 0, "the checkpoint names it, but it is not there")
+
+
+def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
+    """Checks an open file, without the filter's memory."""
+    try:
+        head, _, _, size = _header(path, file)
+    except DamagedFile as damage:
+        yield damage
+        return
+    crc, left = zlib.crc32(head), size
+    while left and (piece := file.read(min(PIECE, left))):
+        crc, left = zlib.crc32(piece, crc), left - len(piece)
+    if file.read() != CRC.pack(crc):
+        yield DamagedFile(path, HEADER.size, "checksum")
+
+
+ROW = 8192  # keys per row: 64 KiB
+
+
+class KeyLog:
+    """Keys in order of arrival, numbered. The row `seen.keys.<n>` starts with key number n."""
+
+    def __init__(self, db: CrawlDB, row: int = ROW) -> None:
+        self._db, self._size = db, row
+        found = db.query("SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",))
+        rows = sorted((int(name.removeprefix(KEY_ROWS)), size // 8) for name, size in found)
+        self.begin = rows[0][0] if rows else 0
+        self.end = self.begin
+        for first, count in rows:
+            if first != self.end:
+                raise DamagedFile(db.path, 0, f"table meta, {KEY_ROWS}{self.end}: not there")
+            self.end += count
+        self._rows = deque(first for first, _ in rows)
+        self._keys = array("Q")  # the unfinished row
+        self._saved = 0
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def append(self, keys: array[int]) -> None:
+        self._keys.extend(keys)
+        self.end += len(keys)
+        if len(self._keys) >= self._size:
+            self.cut()
+
+    def cut(self) -> int:
+        """Finishes the last row; returns the number of the next key."""
+        self.save()
+        if self._keys:
+            self._rows.append(self.end - len(self._keys))
+            self._keys, self._saved = array("Q"), 0
+        return self.end
+
+    def save(self) -> None:
+        """Writes the unfinished row, replacing its earlier version."""
+        if len(self._keys) != self._saved:
+            data = packed(self._keys)
+            self._db.set(f"{KEY_ROWS}{self.end - len(self._keys)}", data)
+            self._saved = len(self._keys)
+
+    def forget(self, before: int) -> None:
+        """Removes the rows before key number `before`, which starts a row."""
+        self.begin = before
+        while self._rows and self._rows[0] < before:
+            self._db.execute("DELETE FROM meta WHERE name = ?", (f"{KEY_ROWS}{self._rows.popleft()}",))
+
+    def replay(self) -> Iterator[list[int]]:
+        """The keys on disk, row by row."""
+        for first in self._rows:
+            yield np.frombuffer(self._db.get(f"{KEY_ROWS}{first}") or b"", "<u8").tolist()
+
+
+class Journal:
+    """Key log, counters, and the records not yet taken; `len` is the number of these."""
+
+    def __init__(self, db: CrawlDB, store: str) -> None:
+        self._db = db
+        self.state = load_state(db, store)
+        self.keys = KeyLog(db)
+        self._waiting = Waiting(db, self.state.begin, self.state.end)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def append(self, keys: array[int], records: Sequence[bytes]) -> None:
+        """Adds new keys and their records."""
+        self.keys.append(keys)
+        self._waiting.append(keys, records)
+        self.state.new += len(keys)
+
+    def take(self, limit: int) -> list[bytes]:
+        begin, end = self._waiting.begin, min(self._waiting.begin + limit, self._waiting.end)
+        return self._waiting.take(np.arange(begin, end), end)
+
+    def save(self) -> None:
+        self.keys.save()
+        self._waiting.save()
+        self.state.save(self._db, self._waiting.begin, self._waiting.end, self._waiting.end)
+
+    def check(self) -> Iterator[DamagedFile]:
+        return self._waiting.check()
+
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +241,7 @@ class BloomSeen:
         if self._file is None:
             self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
         else:
-            self._bloom = bloomfile.read(self._file)
+            self._bloom = read_bits(self._file)
             db.presence.add(self._file, self._file.stat().st_size)
         self._names.clean({self._file.name} if self._file is not None else ())
         for keys in self._log.replay():
@@ -139,7 +321,7 @@ class BloomSeen:
             self._log.forget(self._cut)
         if self._writing is None and len(self._log) >= self._snapshot:
             self._cut = self._log.cut()
-            self._writing = self._worker.submit(bloomfile.write, self._db.disk, self._names.new(), self._bloom)
+            self._writing = self._worker.submit(write_bits, self._db.disk, self._names.new(), self._bloom)
 
     def prepare(self) -> Iterator[None]:
         return iter(())
@@ -148,7 +330,7 @@ class BloomSeen:
         self._journal.save()
 
     def check(self) -> Iterator[DamagedFile]:
-        files = bloomfile.check(self._file) if self._file is not None else ()
+        files = check_bits(self._file) if self._file is not None else ()
         return chain(self._journal.check(), files)
 
     def close(self) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import zstandard
 
-from webcrawl.frontier.seen import content, journal, known_keys
-from webcrawl.frontier.seen.files import SeenFiles
+from webcrawl.frontier.seen import content, known_keys
 from webcrawl.frontier.seen.portions import Portion
-from webcrawl.frontier.seen.protocol import STATE, State
+from webcrawl.frontier.seen.protocol import KEY_ROWS, STATE, State
+from webcrawl.frontier.seen.sorted_keys import SeenFiles
 from webcrawl.frontier.seen.waiting_records import COUNT, VERDICTS
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
@@ -116,9 +116,9 @@ def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
 def _check_log(snapshot: Snapshot) -> None:
     """The rows that a Bloom filter logs its new keys in are consecutive."""
     at = None
-    for first, (size,) in _numbered(snapshot, journal.NAME, "ifnull(length(value), -1)"):
+    for first, (size,) in _numbered(snapshot, KEY_ROWS, "ifnull(length(value), -1)"):
         if size % 8 or at not in (None, first):
-            raise snapshot.damaged(f"table meta, {journal.NAME}{first}: does not continue the previous row")
+            raise snapshot.damaged(f"table meta, {KEY_ROWS}{first}: does not continue the previous row")
         at = first + size // 8
 
 

@@ -19,12 +19,10 @@ import numpy as np
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
-from webcrawl.frontier.seen.buffer import Buffer, Frozen
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.files import Names
-from webcrawl.frontier.seen.known_keys import Known, Sweep, Swept
-from webcrawl.frontier.seen.layout import Layout, layout
-from webcrawl.frontier.seen.protocol import SortedKeys, load_state, unseen_lately
+from webcrawl.frontier.seen.known_keys import Buffer, Frozen, Known, Sweep, Swept
+from webcrawl.frontier.seen.protocol import Layout, SortedKeys, layout, load_state, unseen_lately
+from webcrawl.frontier.seen.sorted_keys import Names
 from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, Waiting
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import zstandard
 
-from webcrawl.frontier.seen.keys import Bits, marked, packed
+from webcrawl.frontier.seen.sorted_keys import Bits, marked, packed
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile

@@ -14,8 +14,7 @@ from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.crawl.open_frontier import Needs, need
-from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.outage_pardon import Outage

@@ -14,7 +14,7 @@ from webcrawl.crawl.hive.check_letters import check_letters
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
 from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.frontier.seen.check_seen import check_portions, check_seen
-from webcrawl.frontier.seen.files import SeenFiles, opened
+from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
 from webcrawl.net.check_robots import check_robots
 from webcrawl.record.fulltext.check_texts import check_fulltext
 from webcrawl.record.pagefiles import check_pagefiles
