@@ -14,7 +14,7 @@ from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.listed import URLS, Listed
 from webcrawl.frontier.outcomes import is_kept_short
-from webcrawl.frontier.places import Several
+from webcrawl.frontier.places import ParallelHosts
 from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
 
@@ -74,7 +74,7 @@ class HostNotes:
 class Answers:
     """Calls those who take part when a host has answered, or has not."""
 
-    def __init__(self, core: Core, several: Several, domains: Domains, notes: HostNotes) -> None:
+    def __init__(self, core: Core, several: ParallelHosts, domains: Domains, notes: HostNotes) -> None:
         self._core, self._several, self._domains, self._notes = core, several, domains, notes
         self._hosts, self._book, self._slots, self._counters = core.hosts, core.book, core.back.slots, core.counters
         self._origins = core.origins

@@ -23,12 +23,12 @@ from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.host_origins import Origins
 from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.frontier.hosts_set_aside import Aside, SetAside
+from webcrawl.frontier.hosts_set_aside import AsideHosts, SetAside
 from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
-from webcrawl.frontier.place_shares import Lines
+from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
-from webcrawl.frontier.retry_after_journal import Told
+from webcrawl.frontier.retry_after_journal import RetryAfterJournal
 from webcrawl.store.jobdir.host_row import FailedRow
 
 Decision = int | float | Link | None
@@ -101,9 +101,9 @@ class Queues:
     front: FrontEnd
     hosts: HostTable
     parked: Fifo  # names of hosts that gave way to others
-    told: Told  # what hosts asked for since the last checkpoint
-    aside: Aside  # names of hosts whose next turn is far away
-    lines: Lines  # URLs and parked hosts of domains that have their share of the places
+    told: RetryAfterJournal  # what hosts asked for since the last checkpoint
+    aside: AsideHosts  # names of hosts whose next turn is far away
+    lines: GroupQueues  # URLs and parked hosts of domains that have their share of the places
     budgets: Budgets  # URLs of domains that have had their pages
 
     def others_wait(self, now: float) -> bool:

@@ -31,7 +31,7 @@ Piece = list[Any]
 """[kind, name of a host or domain, value]: urls, later, host; held, domain. Of plain values that msgpack knows."""
 
 
-class Moves:
+class HostHandover:
     """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.

@@ -16,13 +16,13 @@ from webcrawl.frontier.back_end import ends
 from webcrawl.frontier.core import Core, Rules
 from webcrawl.frontier.host_lanes import Lanes
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.place_shares import Shares
+from webcrawl.frontier.place_shares import PlaceShares
 from webcrawl.store.jobdir.host_row import State
 
 PAUSE = 0.002  # seconds between two turns in which URLs are dropped
 
 
-class Several:
+class ParallelHosts:
     """The rules of the frontier that are other ones for these hosts."""
 
     def __init__(self, core: Core, must_yield: Callable[[Host, float], bool]) -> None:
@@ -154,8 +154,8 @@ class Places:
         self._core, self._queues, self._back, self._aside = core, core.queues, core.back, core.aside
         self._hosts, self._addresses = core.hosts, core.addresses
         self.most = rules.limits.max_queues
-        self.shares = Shares(rules.domain, rules.limits.queues, rules.limits.domain_share)
-        self.several = Several(core, self.must_yield)
+        self.shares = PlaceShares(rules.domain, rules.limits.queues, rules.limits.domain_share)
+        self.several = ParallelHosts(core, self.must_yield)
         self.source = 0  # of the rotation's, the last one that let a host in
 
     def is_full(self) -> bool:

@@ -19,7 +19,7 @@ def is_worth_a_line(wait: float, *, failed: bool) -> bool:
     return wait >= LONG or (failed and wait > 0)
 
 
-class Told:
+class RetryAfterJournal:
     """A file `told.N` in the state folder, to which each such answer adds a line before anything else is done.
 
     Host records have it from the next checkpoint on, which removes the file. A kill loses nothing that was written,

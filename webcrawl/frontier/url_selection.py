@@ -30,7 +30,7 @@ MOMENT = 1.0  # seconds that a host waits with a URL of an origin that waits; fo
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 
 
-class Giving:
+class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
     def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:

@@ -15,7 +15,7 @@ import zstandard
 
 from webcrawl.base import readable
 from webcrawl.crawl.hive.outgoing_slots import COUNTED, Counts, Item
-from webcrawl.frontier.host_handover import Moves
+from webcrawl.frontier.host_handover import HostHandover
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB
 
@@ -78,7 +78,7 @@ class Parking:
 class Coming:
     """Per slot: expected -> arriving (its `end` was read: it is here, and what was parked for it goes in) -> own."""
 
-    def __init__(self, moves: Moves, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
+    def __init__(self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
         """`lost` is told in one line if a slot did not come whole."""
         self._moves, self._seen, self._parking, self._lost = moves, seen, parking, lost
         self.sources: dict[int, int] = {}  # slots that are expected, and from whom

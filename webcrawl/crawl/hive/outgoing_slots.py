@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from webcrawl.base.model import Packed
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.partition import range_of
-from webcrawl.frontier.host_handover import Moves, Piece
+from webcrawl.frontier.host_handover import HostHandover, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys
 
 Item = list[Any]
@@ -50,7 +50,7 @@ class Leaving:
 
     def __init__(
         self,
-        moves: Moves,
+        moves: HostHandover,
         seen: ExportsKeys,
         slot_of: Callable[[str], int],
         put: Callable[[int, Item], None],

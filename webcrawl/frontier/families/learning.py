@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.families.features import Features, words_of
 from webcrawl.frontier.families.memory import Memory
-from webcrawl.frontier.families.shapes import Shape, parts_of, shape_of
+from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 
 MOST = 128  # families of a domain
 FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
@@ -138,7 +138,7 @@ class Family:
         return False
 
 
-class Learning:
+class DomainLearning:
     """The families of a domain, those of which no page came for the longest forgotten first."""
 
     def __init__(self) -> None:
@@ -211,7 +211,7 @@ class Learning:
         masked = shape.masked(fresh) if fresh else shape.families[0]
         return masked ^ FRESH * len(fresh) if masked != shape.families[0] else None
 
-    def _fresh(self, shape: Shape) -> list[str]:
+    def _fresh(self, shape: UrlShape) -> list[str]:
         """Return the values that no page of the domain had before."""
         has = self.memory.has
         return [value for value in shape.all if not has(crc32(value.encode(), VALUE))]

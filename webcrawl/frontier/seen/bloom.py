@@ -29,7 +29,7 @@ from pybloom_live import BloomFilter
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, load_state, unseen_lately
 from webcrawl.frontier.seen.sorted_keys import Names, packed
-from webcrawl.frontier.seen.waiting_records import Waiting
+from webcrawl.frontier.seen.waiting_records import WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -184,7 +184,7 @@ class Journal:
         self._db = db
         self.state = load_state(db, store)
         self.keys = KeyLog(db)
-        self._waiting = Waiting(db, self.state.begin, self.state.end)
+        self._waiting = WaitingRecords(db, self.state.begin, self.state.end)
 
     def __len__(self) -> int:
         return len(self._waiting)

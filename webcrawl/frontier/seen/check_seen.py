@@ -14,7 +14,7 @@ import zstandard
 
 from webcrawl.frontier.seen import content, known_keys
 from webcrawl.frontier.seen.portions import Portion
-from webcrawl.frontier.seen.protocol import KEY_ROWS, STATE, State
+from webcrawl.frontier.seen.protocol import KEY_ROWS, STATE, SeenState
 from webcrawl.frontier.seen.sorted_keys import SeenFiles
 from webcrawl.frontier.seen.waiting_records import COUNT, VERDICTS
 from webcrawl.store import rowcrc
@@ -41,12 +41,12 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
         yield snapshot.damaged(f"table meta, {STATE}: {now.new} keys, the store has {keys}")
 
 
-def _state(snapshot: Snapshot) -> State:
+def _state(snapshot: Snapshot) -> SeenState:
     value = snapshot.get(STATE)
     if value is None:
-        return State("")
+        return SeenState("")
     try:
-        now = State(**json.loads(value))
+        now = SeenState(**json.loads(value))
         store, *numbers = astuple(now)
         sound = store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
     except (ValueError, TypeError) as error:
@@ -63,7 +63,7 @@ def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
     return value
 
 
-def _waiting(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
+def _waiting(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     """U: consecutive rows, each with as many records as keys, up to the end."""
     at, first_of_all = None, now.end
     for first, stored, records, crc in snapshot.rows("SELECT seq, keys, records, crc FROM waiting ORDER BY seq"):
@@ -98,7 +98,7 @@ def _row_flaw(size: int, packed: bytes) -> str:
     return "" if at == len(data) and not size % 8 else f"{len(data)} bytes where {at} should be"
 
 
-def _verdicts(snapshot: Snapshot, now: State) -> Iterator[DamagedFile]:
+def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     """Consecutive pieces, up to the last record judged."""
     head = COUNT.size
     pieces = []

@@ -20,10 +20,10 @@ import numpy as np
 from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.known_keys import Buffer, Frozen, Known, Sweep, Swept
+from webcrawl.frontier.seen.known_keys import Buffer, Frozen, KnownKeys, Sweep, Swept
 from webcrawl.frontier.seen.protocol import Layout, SortedKeys, layout, load_state, unseen_lately
 from webcrawl.frontier.seen.sorted_keys import Names
-from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, Waiting
+from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
@@ -70,9 +70,9 @@ class DiskSeen:
         self._db, self._cache, self._on_ready = db, cache, on_ready
         self._sizes = sizes or layout(memory)
         self._state = load_state(db, "disk")
-        self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
+        self._u = WaitingRecords(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
-        self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
+        self._f = KnownKeys(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
         self._frozen: Frozen | None = None
         self._merging: Future[Swept] | None = None
         self._stop = Event()

@@ -312,7 +312,7 @@ class Sweep:
 NAME = "seen.fresh"
 
 
-class Known:
+class KnownKeys:
     """F as of the last adopted merge; arrays and files are never modified, only replaced."""
 
     def __init__(self, db: CrawlDB, *, fresh_limit: int, growth: float) -> None:

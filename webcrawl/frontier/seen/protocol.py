@@ -63,7 +63,7 @@ STATE = "seen.state"
 
 
 @dataclass(slots=True)
-class State:
+class SeenState:
     """Saved as JSON, so that it is readable in the sqlite3 shell."""
 
     store: str  # the kind of store: each kind reads the tables differently
@@ -96,13 +96,13 @@ class State:
         }
 
 
-def load_state(db: CrawlDB, store: str) -> State:
+def load_state(db: CrawlDB, store: str) -> SeenState:
     """The state at the last checkpoint, or an initial one in a new crawl."""
     value = db.get(STATE)
     if value is None:
-        return State(store)
+        return SeenState(store)
     try:
-        state = State(**json.loads(value))
+        state = SeenState(**json.loads(value))
     except (ValueError, TypeError) as error:
         raise DamagedFile(db.path, 0, f"table meta, {STATE}: {error}") from error
     if state.store != store:
@@ -157,7 +157,7 @@ class SortedKeys(Protocol):
         """The first ones with low <= key <= high, at most so many: go on behind the last one."""
 
 
-class Snapshot:
+class KeysInMemory:
     """Ascending keys in memory."""
 
     def __init__(self, keys: Keys) -> None:
@@ -186,7 +186,7 @@ class ExportsKeys(Protocol):
 
 
 def unseen_lately(
-    cache: UrlCache, state: State, keys: Sequence[int], records: Sequence[bytes]
+    cache: UrlCache, state: SeenState, keys: Sequence[int], records: Sequence[bytes]
 ) -> tuple[array[int], Sequence[bytes]]:
     """The part of a batch that misses the cache; updates the counters."""
     if len(keys) != len(records):

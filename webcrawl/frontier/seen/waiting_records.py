@@ -41,7 +41,7 @@ class _Row:
         return [data[a:b] for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)]
 
 
-class Waiting:
+class WaitingRecords:
     """U, from the first record not yet taken (`begin`) to the next one to be submitted (`end`)."""
 
     def __init__(self, db: CrawlDB, begin: int, end: int, row: int = ROW) -> None:

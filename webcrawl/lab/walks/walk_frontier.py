@@ -21,7 +21,7 @@ from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.protocol import FrontierFactory
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.url_selection import Giving
+from webcrawl.frontier.url_selection import UrlSelection
 from webcrawl.lab.walks.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -59,7 +59,7 @@ class WalkLook(Look):
 class WalkOutage(Outage):
     """Gives no probe once all visits are made."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: Giving, walkers: Walkers) -> None:
+    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection, walkers: Walkers) -> None:
         super().__init__(core, rotation, giving)
         self._walkers = walkers
 

@@ -16,7 +16,7 @@ import zstandard
 from webcrawl.base.model import Packed, is_link, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.seen import known_keys, waiting_records
-from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, STATE, State
+from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, STATE, SeenState
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -41,7 +41,7 @@ class Known:
         self._closing = ExitStack()
         self.odd: list[str] = []
         self.missing = False
-        state = meta_row.value(snapshot, STATE, lambda data: State(**json.loads(data)), State("disk"))
+        state = meta_row.value(snapshot, STATE, lambda data: SeenState(**json.loads(data)), SeenState("disk"))
         self.store, self._begin, self._judged = state.store, state.begin, state.judged
         self._fresh: Keys = np.frombuffer(meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8")
         self._runs: list[Run] = []
