@@ -175,15 +175,22 @@ class Host:
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
-        own = (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
+        own = self.own_queues()
         if self.origins is None:
             return own
         return (*own, *(queue for one in self.origins.values() for queue in one.queues()))
+
+    def own_queues(self) -> tuple[Fifo, ...]:
+        """The queues of this record, without those of its origins."""
+        if self.ranked is None:
+            return (self.queue,)
+        return (self.queue, *(queue for _, queue in self.ranked.queues))
 
     def pack(self) -> bytes:
         later = self.later
         if self.given is not None:
             later = [*later, *((FIRST, record) for record in self.flights())]
+        queue, ranked = self._saved_queues()
         fields = (
             self.rested_at(),
             self.times,
@@ -195,27 +202,33 @@ class Host:
             later,
             self.row,
             self.aside or None,
-            self.queue.save() if self.queue.count else None,
+            queue,
         )
-        ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        # A row ends with the last field that says something
         if self.origins is not None:
             origins = [one.saved_origin(key) for key, one in self.origins.items()]
-            listed_row = None if self.listed is None else self.listed.save()
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed_row, origins))
-        if self.http2 or self.listed is not None:
-            listed = () if self.listed is None else (self.listed.save(),)
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, *listed))
+            listed = None if self.listed is None else self.listed.save()
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed, origins))
+        if self.listed is not None:
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, self.listed.save()))
+        if self.http2:
+            return pack((*fields, ranked, self.wall, self.missing, self.http2))
         if self.wall is not None or self.missing:
             return pack((*fields, ranked, self.wall, self.missing))
-        return pack((*fields, ranked) if ranked else fields)
+        if ranked:
+            return pack((*fields, ranked))
+        return pack(fields)
 
     def saved_origin(self, key: int) -> OriginRow:
         """Return the record of one origin as its host's row has it. What is in flight is among the host's own URLs."""
+        saved = self._saved_queues()
+        return OriginRow(key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, *saved)
+
+    def _saved_queues(self) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        """Return the queue and those by priority, as a row has them."""
         queue = self.queue.save() if self.queue.count else None
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
-        return OriginRow(
-            key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, queue, ranked
-        )
+        return queue, ranked
 
 
 class HostTable:

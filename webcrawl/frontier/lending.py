@@ -58,11 +58,10 @@ class Lending:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        if given_up(host) and not returns(host, now):
-            return host.retired
         origin = self._core.origins.own(host, link.url)
-        if origin is not None and given_up(origin) and not returns(origin, now):
-            return origin.retired
+        for record in (host, origin):
+            if record is not None and given_up(record) and not returns(record, now):
+                return record.retired
         decision = self._core.admission(link, now) if self._core.admission is not None else None
         if decision and not isinstance(decision, Link):
             return decision
@@ -70,9 +69,11 @@ class Lending:
         if origin is not None and origin.ready_at > max(ready, now):
             is_far = origin.ready_at - now > FAR or origin.failures >= self._book.health.failures
             return Status.HOST_RETIRED if is_far else origin.ready_at
-        if now < ready < NEVER and self._aside.wants(host, ready, now):
+        if ready <= now:
+            return decision
+        if ready < NEVER and self._aside.wants(host, ready, now):
             return Status.HOST_RETIRED  # nobody can be asked to wait for hours
-        return ready if ready > now else decision
+        return ready
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
         """The time at which the host may be asked, as far as one can say now."""

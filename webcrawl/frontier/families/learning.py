@@ -138,6 +138,15 @@ class Family:
         return False
 
 
+def _blindness(fresh: int, known: int, *, address: bool) -> int:
+    """Return what a page with so many new and known links to a family is for it: 1 if it leads on blindly."""
+    if address and fresh:
+        return 1
+    if known:
+        return -KNOWN
+    return int(fresh > 1)
+
+
 class DomainLearning:
     """The families of a domain, those of which no page came for the longest forgotten first."""
 
@@ -287,29 +296,36 @@ class DomainLearning:
         Nobody knows, if a page with one of its values was not looked at. It says nothing but its address if all that is
         new are runs that others have with other words in the place of its own.
         """
-        shape, add = shape_of(url), self.memory.add
+        shape = shape_of(url)
+        add = self.memory.add
         # The words of values that came with other URLs before are no news
         echo = [value for value in shape.all if self._meets(value)]
         features = Features(body, words_of(shape.all), words_of(echo))
-        more = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
-        own = [left is not None and add(left) for run, left in features.own if add(run)]
+        # Every part is added, be the page new by another one or not
+        new_parts = sum(map(add, features.parts))
+        new_parts += sum(add(run) & add(left) for run, left in features.echoing)
+        new_own = [left is not None and add(left) for run, left in features.own if add(run)]
         # Where one value says which page it is, the words may be known and only their choice new
-        chosen = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
-        titled = features.title is not None and add(features.title)
-        if not (more or own or chosen):
-            return Said(new=False, title=titled)
+        is_new_choice = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        is_new_title = features.title is not None and add(features.title)
+        if not (new_parts or new_own or is_new_choice):
+            return Said(new=False, title=is_new_title)
         if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
             return Said(new=None)
-        return Said(new=True, address=bool(own) and not more and not any(own))
+        return Said(new=True, address=bool(new_own) and not new_parts and not any(new_own))
 
     def follow(self, url: str, links: Sequence[str], *, address: bool = False) -> tuple[Brings, list[int]]:
         """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
 
         `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads.
         """
-        own, add, looked = shape_of(url).families, self.memory.add, 0
-        below, found = url.rstrip("/") + "/", Brings.NOTHING
-        fresh, known = [0] * len(own), [0] * len(own)
+        own = shape_of(url).families
+        add = self.memory.add
+        below = url.rstrip("/") + "/"
+        found = Brings.NOTHING
+        looked = 0  # links to families of the page
+        fresh = [0] * len(own)
+        known = [0] * len(own)
         for link in links[:LINKS]:
             shape = shape_of(link)
             target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[:2], own[1])
@@ -325,9 +341,7 @@ class DomainLearning:
                     fresh[at] += 1
             if new and target and found is not Brings.LINKS:
                 found = target
-        if address:
-            return found, [1 if fresh[at] else -KNOWN if known[at] else 0 for at in range(len(own))]
-        return found, [-KNOWN if known[at] else fresh[at] > 1 for at in range(len(own))]
+        return found, [_blindness(new, old, address=address) for new, old in zip(fresh, known, strict=True)]
 
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
         """What a link to a family brings, as far as is known; `keys`: it and the next wider one, `own`: the page's.
