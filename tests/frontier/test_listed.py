@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import from_sitemap, is_sitemap
 from webcrawl.frontier.handover_records import merge_host, pack_host
-from webcrawl.frontier.listed import ENOUGH, LEAST, URLS, Listed
+from webcrawl.frontier.host_queues import ENOUGH, LEAST, URLS, Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import ALL, check
 

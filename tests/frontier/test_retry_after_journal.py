@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from webcrawl.frontier.retry_after_journal import RetryAfterJournal
+from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.store.crawldb import CrawlDB
 
 

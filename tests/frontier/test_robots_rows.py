@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from webcrawl.frontier.robots_rows import SWEPT, RobotsRows
+from webcrawl.frontier.host_rows import SWEPT, RobotsRows
 from webcrawl.net.robots_book import RobotsBook, Verdict
 from webcrawl.net.robots_entry import KEEP
 from webcrawl.store.crawldb import CrawlDB

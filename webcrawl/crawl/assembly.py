@@ -50,9 +50,9 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.core import Heard, Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.portions import Portions

@@ -12,7 +12,7 @@ from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.core import Heard, Rules
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains

@@ -11,11 +11,11 @@ from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
+from webcrawl.frontier.host_queues import URLS, Listed
+from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.listed import URLS, Listed
 from webcrawl.frontier.outcomes import is_kept_short
 from webcrawl.frontier.places import ParallelHosts
-from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
 
 Tell = Callable[[Link], None]

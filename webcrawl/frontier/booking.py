@@ -32,7 +32,7 @@ from webcrawl.frontier.health import (
     returned,
     soon,
 )
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
 from webcrawl.frontier.politeness import Politeness

@@ -22,13 +22,13 @@ from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.host_origins import Origins
+from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.hosts_set_aside import AsideHosts, SetAside
 from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
 from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Prioritizer
-from webcrawl.frontier.retry_after_journal import RetryAfterJournal
 from webcrawl.store.jobdir.host_row import FailedRow
 
 Decision = int | float | Link | None

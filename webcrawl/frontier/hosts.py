@@ -3,86 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.host_lanes import Lanes
+from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, Listed, Ranked
 from webcrawl.frontier.host_rows import HostRows, Row
-from webcrawl.frontier.listed import Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, OriginRow, State, WallRow, pack, unpack
-
-# Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
-MOST = 16
-LARGEST = 1 << 31  # priorities beyond are all one
-CHOSEN = 1  # of what goes before the host's queue because it is worth more (best_first.py)
-REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
-LISTED = -LARGEST - 2  # likewise of sitemaps and what they name
-
-
-class Ranked:
-    """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
-
-    None of them is empty for longer than it takes to push a record.
-    """
-
-    __slots__ = ("queues",)
-
-    def __init__(self) -> None:
-        self.queues: list[tuple[int, Fifo]] = []
-
-    @property
-    def count(self) -> int:
-        return sum(queue.count for _, queue in self.queues)
-
-    def before(self) -> bool:
-        """True if the first URL here goes before those without a priority."""
-        return bool(self.queues) and self.queues[0][0] > 0
-
-    def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
-        """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
-        if priority > REVISITS:
-            priority = max(min(priority, LARGEST), -LARGEST)
-        side = [one for one in self.queues if _side(one[0]) == _side(priority)]
-        nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
-        if nearest is not None and (nearest[0] == priority or len(side) >= MOST):
-            return nearest[1]
-        queue = make()
-        self.queues.append((priority, queue))
-        self.queues.sort(key=itemgetter(0), reverse=True)
-        return queue
-
-    def place(self, kind: int) -> int:
-        """The place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
-        for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
-            if priority == kind:
-                return -at
-        return 0
-
-    def pop(self, at: int = 0) -> bytes | None:
-        """The oldest record of the highest priority, or of the queue at another place."""
-        queue = self.queues[at][1]
-        record = queue.pop()
-        if not queue.count:
-            del self.queues[at]
-            queue.close()
-        return record
-
-    def save(self) -> list[tuple[int, bytes]]:
-        """As a host's row has it."""
-        return [(priority, queue.save()) for priority, queue in self.queues]
-
-
-def _side(priority: int) -> int:
-    """Above 0, below, or one of its own."""
-    return priority if priority <= REVISITS else int(priority > 0)
-
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
 SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
@@ -118,7 +50,7 @@ class Host:
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     of_robots: bool = False  # that was its robots.txt's; likewise
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
-    wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
+    wall: WallRow | None = None  # while nothing but a wall answers (health.py)
     bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else

@@ -13,9 +13,9 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core, Decision
 from webcrawl.frontier.health import give_back, returns
 from webcrawl.frontier.host_origins import OF_HOST
+from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import FAR
-from webcrawl.frontier.retry_after_journal import is_worth_a_line
 from webcrawl.store.jobdir.host_row import given_up
 
 NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for

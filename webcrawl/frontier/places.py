@@ -14,7 +14,7 @@ from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back_end import ends
 from webcrawl.frontier.core import Core, Rules
-from webcrawl.frontier.host_lanes import Lanes
+from webcrawl.frontier.host_queues import Lanes
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.place_shares import PlaceShares
 from webcrawl.store.jobdir.host_row import State

@@ -163,7 +163,7 @@ class Outages(Protocol):
 
 
 class Notes(Protocol):
-    """What is kept of single hosts: `host_notes.py`."""
+    """What is kept of single hosts: `answers.py`."""
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
         """Tells of the page with which a host has given so many, unless there is no count of them."""

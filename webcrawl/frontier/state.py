@@ -17,13 +17,13 @@ from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.hosts_set_aside import AsideHosts
 from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.retry_after_journal import RetryAfterJournal
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import FRONTIER
 

@@ -15,7 +15,8 @@ from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import FrontEnd, Sift
 from webcrawl.frontier.health import KEPT, ROW, row_of
 from webcrawl.frontier.host_origins import turns
-from webcrawl.frontier.hosts import LISTED, REVISITS, Host
+from webcrawl.frontier.host_queues import LISTED, REVISITS
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.places import Places
 from webcrawl.frontier.wait_words import ROBOTS
 

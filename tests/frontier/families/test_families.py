@@ -14,7 +14,7 @@ from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
-from webcrawl.frontier.check_frontier import check_domains
+from webcrawl.frontier.check_state import check_domains
 from webcrawl.frontier.families import families
 from webcrawl.frontier.families.learning import DomainLearning
 from webcrawl.frontier.families.memory import Memory

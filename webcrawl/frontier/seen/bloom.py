@@ -1,125 +1,32 @@
 """A Bloom filter (Nielsen's and Mischel's choice): small and immediate, but it loses some new URLs.
 
-The bits are written to a file now and then, whole and synced by a thread, and named by the next checkpoint. The keys
-added since are in the key log, rows of the table meta; replaying them restores the set. Saving only changed blocks of
-bits would gain nothing: at 25,000 new keys per second all change between two checkpoints.
-
-The file: header, bits, crc32 of both. Bits set while it is written may be missing in it: their keys are in the key log,
-which the same checkpoint saves.
+The bits are written to a file now and then (bloomfile.py). The keys added since are in the key log, rows of the table
+meta; replaying them restores the set. Saving only changed blocks of bits would gain nothing: at 25,000 new keys per
+second all change between two checkpoints.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import os
-import struct
-import zlib
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from pybloom_live import BloomFilter
 
+from webcrawl.frontier.seen.bloomfile import check_bits, read_bits, write_bits
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, load_state, unseen_lately
 from webcrawl.frontier.seen.sorted_keys import Names, packed
 from webcrawl.frontier.seen.waiting_records import WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
-
-MAGIC = b"WCRLBLM\n"
-VERSION = 1
-HEADER = struct.Struct("<8sIdQQ")  # magic, version, error rate, capacity, bytes of bits
-CRC = struct.Struct("<I")
-PIECE = 1 << 20
-
-
-def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
-    """Writes the bits; more may be set meanwhile."""
-    bits = memoryview(bloom.bitarray)
-    fd = disk.create(path)
-    try:
-        data = HEADER.pack(MAGIC, VERSION, bloom.error_rate, bloom.capacity, len(bits))
-        disk.write(fd, data)
-        crc = zlib.crc32(data)
-        for at in range(0, len(bits), PIECE):
-            data = bytes(bits[at : at + PIECE])
-            disk.write(fd, data)
-            crc = zlib.crc32(data, crc)
-        disk.write(fd, CRC.pack(crc))
-        disk.sync(fd)
-    finally:
-        os.close(fd)
-    disk.sync_folder(path.parent)
-    return path
-
-
-def read_bits(path: Path) -> BloomFilter:
-    """The filter with its capacity and error rate, as it was written."""
-    try:
-        with regular(path) as file:
-            return _read(path, file)
-    except FileNotFoundError as error:
-        raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
-
-
-def _read(path: Path, file: BinaryIO) -> BloomFilter:
-    head, error_rate, capacity, size = _header(path, file)
-    bloom = BloomFilter(capacity, error_rate)
-    bits = memoryview(bloom.bitarray)
-    if len(bits) != size:
-        raise DamagedFile(path, 8, f"{size} bytes of bits, where its capacity needs {len(bits)}")
-    crc = zlib.crc32(head)
-    for at in range(0, size, PIECE):
-        bits[at : at + PIECE] = file.read(min(PIECE, size - at))
-        crc = zlib.crc32(bits[at : at + PIECE], crc)
-    if file.read() != CRC.pack(crc):
-        raise DamagedFile(path, HEADER.size, "checksum")
-    return bloom
-
-
-def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
-    """The header as bytes, the filter's error rate and capacity, and the number of bytes of bits."""
-    head = file.read(HEADER.size)
-    if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        raise DamagedFile(path, 0, "not a Bloom filter's file")
-    _, version, error_rate, capacity, size = HEADER.unpack(head)
-    expected = HEADER.size + size + CRC.size
-    if version != VERSION or os.fstat(file.fileno()).st_size != expected or not (0 < error_rate < 1 <= capacity):
-        raise DamagedFile(path, 8, "its header does not match its length")
-    return head, error_rate, capacity, size
-
-
-def check_bits(path: Path) -> Iterator[DamagedFile]:
-    """Yields the damage of the file, if there is any."""
-    try:
-        with regular(path) as file:
-            yield from check_file(path, file)
-    except FileNotFoundError:
-        yield DamagedFile(path, 0, "the checkpoint names it, but it is not there")
-
-
-def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
-    """Checks an open file, without the filter's memory."""
-    try:
-        head, _, _, size = _header(path, file)
-    except DamagedFile as damage:
-        yield damage
-        return
-    crc, left = zlib.crc32(head), size
-    while left and (piece := file.read(min(PIECE, left))):
-        crc, left = zlib.crc32(piece, crc), left - len(piece)
-    if file.read() != CRC.pack(crc):
-        yield DamagedFile(path, HEADER.size, "checksum")
-
 
 ROW = 8192  # keys per row: 64 KiB
 

@@ -1,6 +1,6 @@
 """Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
 
-Cache misses go to T (buffer.py) and U (waiting_records.py). When T is large enough, a thread merges it with F
+Cache misses go to T and U (waiting_records.py). When T is large enough, a thread merges it with F
 (known_keys.py), and the new records of U come out in the order of submission.
 """
 

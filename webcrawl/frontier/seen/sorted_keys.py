@@ -202,7 +202,7 @@ class SeenFiles:
         for run in self._runs:
             yield from run.check()
         if self._bloom is not None:
-            from webcrawl.frontier.seen.bloom import check_file  # noqa: PLC0415 - and its library, which other seen stores do without
+            from webcrawl.frontier.seen.bloomfile import check_file  # noqa: PLC0415 - and its library, which other seen stores do without
 
             yield from check_file(*self._bloom)
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from webcrawl.base.loading import load
 from webcrawl.crawl.hive.check_letters import check_letters
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
-from webcrawl.frontier.check_frontier import check_frontier
-from webcrawl.frontier.seen.check_seen import check_portions, check_seen
+from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
 from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
 from webcrawl.net.check_robots import check_robots
 from webcrawl.record.fulltext.check_texts import check_fulltext

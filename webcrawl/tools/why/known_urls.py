@@ -66,7 +66,7 @@ class Known:
         name = self._snapshot.get(BLOOM_FILE)
         if name is None:
             return None
-        from webcrawl.frontier.seen.bloom import read_bits  # noqa: PLC0415 - and its library, which other seen stores do without
+        from webcrawl.frontier.seen.bloomfile import read_bits  # noqa: PLC0415 - and its library, which other seen stores do without
 
         path = self._snapshot.path.parent / "seen" / Path(name.decode(errors="replace")).name
         try:
