@@ -16,7 +16,7 @@ from benchmarks.support.crawling import served
 from benchmarks.support.filled import fill_buffer, fill_files
 from benchmarks.support.long_crawl import LongCrawl
 from benchmarks.support.report import report, timed
-from webcrawl.frontier.seen.layout import shares
+from webcrawl.frontier.seen.protocol import shares
 from webcrawl.settings import SEEN_MEMORY
 
 SMALL = 10  # one key of so many is in F's second file, which the merge rewrites

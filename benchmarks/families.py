@@ -10,8 +10,8 @@ from random import Random
 from benchmarks.support import families, zoo
 from benchmarks.support.report import report
 from webcrawl.frontier.allowances.reputed import ByReputation
-from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier

@@ -23,9 +23,9 @@ from random import Random
 from benchmarks.support.report import report
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.core import Hooks, Rules, Shape
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.politeness.fixed import Weak
 from webcrawl.frontier.politeness.mercator import Mercator

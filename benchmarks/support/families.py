@@ -335,6 +335,27 @@ def baskets(path: str) -> Page:
     )
 
 
+def _thread(path: str, text: str) -> Page:
+    """One of 2,000 pages with a title and a text of its own, and one of 60 quotations beside it."""
+    at = _number(path)
+    quotation = words(12, "quotation", _chance("quotation", at).randrange(60))
+    links = [f"/thread?id={(at * 5 + step) % 2000}" for step in range(1, 6)]
+    body, links = html("Forum", f"<p>{text}</p><div>{quotation}</div>", links)
+    return f"<title>Thread {words(3, 'title', at)}</title>{body.partition('</title>')[2]}", links
+
+
+@trap
+def empty_threads(path: str) -> Page:
+    """Threads of which nothing but the title is new, and for a while the quotation beside it."""
+    return _thread(path, "This thread has no posts yet.")
+
+
+@good(2001)
+def threads(path: str) -> Page:
+    """The same with a short post each."""
+    return _thread(path, words(8, "post", _number(path)))
+
+
 @good(9600)
 def shop(path: str) -> Page:
     """Articles in one frame, on pages of 25."""

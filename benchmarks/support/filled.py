@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.support.seen_streams import Strided, as_array
 from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
-from webcrawl.frontier.seen.layout import layout
+from webcrawl.frontier.seen.protocol import layout
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runs import RunWriter
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from webcrawl.frontier.seen.bloom import Journal
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.journal import Journal
-from webcrawl.frontier.seen.protocol import Snapshot, SortedKeys, unseen_lately
+from webcrawl.frontier.seen.protocol import KeysInMemory, SortedKeys, unseen_lately
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -68,7 +68,7 @@ class MemorySeen:
         return mark <= 0  # all is decided when it is submitted
 
     def sorted_keys(self) -> SortedKeys:
-        return Snapshot(np.sort(np.fromiter(self._keys, np.uint64, len(self._keys))))
+        return KeysInMemory(np.sort(np.fromiter(self._keys, np.uint64, len(self._keys))))
 
     @property
     def pending(self) -> int:

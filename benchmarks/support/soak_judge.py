@@ -17,8 +17,8 @@ import numpy as np
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 
 from webcrawl.base.model import Link, Status, unpack
-from webcrawl.frontier.seen.keys import marked
 from webcrawl.frontier.seen.protocol import STATE as SEEN
+from webcrawl.frontier.seen.sorted_keys import marked
 from webcrawl.frontier.seen.waiting_records import COUNT
 from webcrawl.frontier.seen.waiting_records import VERDICTS as NEW
 from webcrawl.lab.simweb import overlaps, robots_first

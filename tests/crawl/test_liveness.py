@@ -12,7 +12,7 @@ from webcrawl.crawl import crawl as crawl_module
 from webcrawl.crawl import feeding
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.seen import disk
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.net.errors import ConnectTimeout
 from webcrawl.urls.seeds.seed_reader import Seeds
 

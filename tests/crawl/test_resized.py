@@ -3,7 +3,7 @@
 import asyncio
 from itertools import product
 
-from webcrawl.frontier.fetch_slots import PROVEN, SHARE, UNPROVEN, FetchSlots
+from webcrawl.frontier.back_end import PROVEN, SHARE, UNPROVEN, FetchSlots
 from webcrawl.net.connection import Deadlines
 from webcrawl.net.connection_pool import ConnectionPool
 from webcrawl.net.protocols import Bounds

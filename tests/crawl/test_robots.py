@@ -12,8 +12,8 @@ from webcrawl.crawl import admission
 from webcrawl.crawl.admission import CHASE, RobotsAdmission, RobotsAnswers
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 

@@ -5,7 +5,7 @@ import pytest
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.frontier.seen.copies import SHELL_SIZE
+from webcrawl.frontier.seen.content import SHELL_SIZE
 
 SHELL = b'<a href="/enter">Enter here'
 LARGE = SHELL + b"x" * SHELL_SIZE

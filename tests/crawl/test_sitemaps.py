@@ -10,7 +10,7 @@ from webcrawl.base.model import Link, Outcome, url_of
 from webcrawl.crawl.crawl import counted_as
 from webcrawl.crawl.sitemaps import GROWN
 from webcrawl.frontier.booking import _is_page
-from webcrawl.frontier.listed import URLS
+from webcrawl.frontier.host_queues import URLS
 
 SITE = "http://a.test"
 MAP = f"{SITE}/map.xml"

@@ -11,7 +11,7 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, DnsFailed, Sign, TlsFailed
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots_book import RobotsBook, Verdict

@@ -12,7 +12,7 @@ from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 
 ROWS = rows("Odd statuses")
-FAMILIAR = 14  # pages, more than make a host familiar (frontier/unwell.py); the odd one is found by the last of them
+FAMILIAR = 14  # pages, more than make a host familiar (frontier/health.py); the odd one is found by the last of them
 PAGES = 2 * FAMILIAR
 TIMES = {"once": 1, "3 times": 3, "6 times": 6}
 FAILS = {Health.FAILING: "failing", Health.ASIDE: "failing"}  # by the number of failures

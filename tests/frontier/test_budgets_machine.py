@@ -14,10 +14,9 @@ from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
-from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
 from webcrawl.frontier.domain_table import DomainTable
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB
 

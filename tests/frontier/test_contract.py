@@ -12,8 +12,8 @@ from tests.support.examples_of_docs import module_of
 from tests.support.walks import KEY, impolite
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.protocol import Frontier

@@ -8,10 +8,9 @@ import pytest
 
 from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Outcome, Status
-from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fifo import Pool
-from webcrawl.frontier.hosts_set_aside import MOST, STEP, Aside
+from webcrawl.frontier.fifo import Blocks, Pool
+from webcrawl.frontier.hosts_set_aside import MOST, STEP, AsideHosts
 from webcrawl.store.crawldb import CrawlDB
 
 LIMITS = Limits(2, 10, host_failures=1)
@@ -36,7 +35,7 @@ def emptied(aside, now=0.0):
 
 def test_nobody_comes_back_early_or_much_too_late(pool):
     """Each host comes back after its wait, which is at most a tenth longer than it has to be."""
-    random, aside = Random(1), Aside(pool.fifo, ())
+    random, aside = Random(1), AsideHosts(pool.fifo, ())
     waits = {f"h{number}": random.uniform(1, MOST) for number in range(500)}
     for name, wait in waits.items():
         aside.push(name, 100 + wait, 100)
@@ -46,7 +45,7 @@ def test_nobody_comes_back_early_or_much_too_late(pool):
 
 def test_they_come_in_the_order_of_their_turns(pool):
     """Whoever is due first comes first, whenever each was put aside."""
-    random, aside = Random(2), Aside(pool.fifo, ())
+    random, aside = Random(2), AsideHosts(pool.fifo, ())
     for now in range(1000):
         aside.push(f"h{now}", now + random.choice([5, 60, 960, 5000, 86_400]), now)
     times = [at for at, _ in emptied(aside)]
@@ -56,13 +55,13 @@ def test_they_come_in_the_order_of_their_turns(pool):
 
 def test_a_wait_of_weeks_is_cut_to_a_day(pool):
     """Its host looks again after a day, so that a few queues are enough."""
-    aside = Aside(pool.fifo, ())
+    aside = AsideHosts(pool.fifo, ())
     assert MOST <= aside.push("a", 30 * MOST, 0.0) <= STEP * MOST
 
 
 def test_there_are_few_queues_whatever_the_waits(pool):
     """Memory does not depend on the number of hosts."""
-    random, aside = Random(3), Aside(pool.fifo, ())
+    random, aside = Random(3), AsideHosts(pool.fifo, ())
     for number in range(20_000):
         aside.push(f"h{number}", random.uniform(0, 2 * MOST), 0.0)
     assert len(aside._queues) < 150
@@ -71,11 +70,11 @@ def test_there_are_few_queues_whatever_the_waits(pool):
 
 def test_it_is_saved(pool):
     """What is restored gives the same entries in the same order."""
-    random, aside = Random(4), Aside(pool.fifo, ())
+    random, aside = Random(4), AsideHosts(pool.fifo, ())
     for number in range(300):
         aside.push(f"h{number}", random.uniform(0, MOST), 0.0)
     saved = aside.save()
-    assert emptied(Aside(pool.fifo, saved)) == emptied(aside)
+    assert emptied(AsideHosts(pool.fifo, saved)) == emptied(aside)
 
 
 def test_hosts_set_aside_outlive_a_crash(tmp_path):

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import INLINE, Fifo, Pool
+from webcrawl.frontier.fifo import INLINE, Blocks, Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import bounds, count_records, cut, frame

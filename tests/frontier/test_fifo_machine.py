@@ -10,8 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 

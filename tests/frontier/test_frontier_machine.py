@@ -19,8 +19,9 @@ from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier import frontier, place_shares, places, rotation, url_selection
+from webcrawl.frontier.back_end import PROVEN
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fetch_slots import PROVEN
+from webcrawl.frontier.prioritizers.depth import ByChance
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.host_row import State
@@ -359,3 +360,13 @@ def test_a_machine_that_fails_changes_nothing_for_other_tests():
 
 TestFrontierMachine = FrontierMachine.TestCase
 TestFrontierMachine.settings = examples(20, stateful_step_count=40)
+
+
+class ChoosingMachine(FrontierMachine):
+    """The best of what is next is chosen, at the front-end and at hosts: nothing is lost or doubled, nobody hurried."""
+
+    prioritizer = ByChance(3)
+
+
+TestChoosingMachine = ChoosingMachine.TestCase
+TestChoosingMachine.settings = examples(20, stateful_step_count=40)

@@ -13,7 +13,7 @@ from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_origins import MOST
-from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 

@@ -9,7 +9,7 @@ from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.check_frontier import check_frontier
+from webcrawl.frontier.check_state import check_frontier
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 

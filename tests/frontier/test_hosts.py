@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB

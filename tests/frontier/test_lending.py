@@ -6,8 +6,8 @@ from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.back_end import DOUBTFUL
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.fetch_slots import DOUBTFUL
 from webcrawl.store.crawldb import CrawlDB
 
 NEVER = float("inf")

@@ -11,7 +11,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.history_line import hosts_asked
 

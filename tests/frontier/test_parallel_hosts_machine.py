@@ -10,7 +10,7 @@ from tests.support.examples import examples
 from tests.support.frontiers import POLITENESS
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.host_queues import Connections
 
 
 class SeveralMachine(FrontierMachine):

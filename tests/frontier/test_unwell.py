@@ -13,9 +13,9 @@ from tests.support.frontiers import OK, add, make
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.health import SOONEST
 from webcrawl.frontier.outcomes import DOWN
 from webcrawl.frontier.politeness.mercator import Mercator
-from webcrawl.frontier.unwell import SOONEST
 from webcrawl.store.crawldb import CrawlDB
 
 ROW = [408, 429, 500, 502, 503, 504, 520]

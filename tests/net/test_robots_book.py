@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.examples import examples
 from webcrawl.base.model import Status
-from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net import robots_book
 from webcrawl.net.robots_book import RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import KEEP, MAX_HOPS, Meaning, follows, meaning

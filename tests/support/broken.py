@@ -168,7 +168,7 @@ def small():
     import webcrawl.adapter.pipelines.warc
     import webcrawl.frontier.seen.content
     import webcrawl.frontier.seen.disk
-    from webcrawl.frontier.seen.layout import Layout
+    from webcrawl.frontier.seen.protocol import Layout
 
     webcrawl.adapter.pipelines.warc.MB = 15_000
     webcrawl.frontier.seen.content.FRESH = 4

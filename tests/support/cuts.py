@@ -22,8 +22,8 @@ from webcrawl.crawl.hive.drone_identity import identity_of, saved_map
 from webcrawl.crawl.hive.member import Membership
 from webcrawl.crawl.hive.partition import partition_of
 from webcrawl.crawl.parts import Surroundings
-from webcrawl.frontier.seen.keys import HIGHEST
-from webcrawl.frontier.unwell import UNWELL
+from webcrawl.frontier.health import UNWELL
+from webcrawl.frontier.seen.sorted_keys import HIGHEST
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.urls.host_names import RegisteredDomains

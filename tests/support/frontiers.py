@@ -4,8 +4,8 @@ from random import Random
 
 from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.allowances.unlimited import Unlimited
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier

@@ -15,14 +15,14 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.frontier.allowances.reputed import ByReputation
-from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Rules, Shape
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
-from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.content import ContentSeen
-from webcrawl.frontier.seen.layout import Layout
 from webcrawl.frontier.seen.portions import Portions
+from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.frontier.state import open_frontier
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter

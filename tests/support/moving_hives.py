@@ -19,7 +19,7 @@ from webcrawl.crawl.hive.letter import EXACT, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.check_frontier import check_frontier
+from webcrawl.frontier.check_state import check_frontier
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 

@@ -13,7 +13,7 @@ from webcrawl.frontier.seen.bloom import BloomSeen
 from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.seen.caches.policies import StaticCache
 from webcrawl.frontier.seen.disk import DiskSeen
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 

@@ -10,8 +10,8 @@ import numpy as np
 from webcrawl.base.model import Link, Outcome, pack_found
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.allowances.unlimited import Unlimited
-from webcrawl.frontier.arguments import Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Hooks, Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier

@@ -12,8 +12,7 @@ import pytest
 from tests.support.commanding import Console
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.health import HealthRules
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.lab.simweb import World, running

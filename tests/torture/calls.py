@@ -63,7 +63,7 @@ CALLS = (
     Call("memory", "isal.isal_zlib:compress", ("MemoryError",)),
     Call("memory", "webcrawl.store.output:Output.write", ("MemoryError",)),
     Call("memory", "webcrawl.frontier.fifo:Fifo.push", ("MemoryError",)),
-    Call("memory", "webcrawl.frontier.blocks:Blocks.put", ("MemoryError",)),
+    Call("memory", "webcrawl.frontier.fifo:Blocks.put", ("MemoryError",)),
     Call("chance", "os:urandom", ("EIO",)),
     # A clock is not refused, it is set: by so many seconds.
     Call("clock", "time:time", ("+3600", "-3600", "+86400", "-86400")),

@@ -15,7 +15,7 @@ from webcrawl.adapter.panics import tamed
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.inline import InlineDownloads
-from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.core import Decision
 
 SHORTEST = 0.001  # seconds between two looks at a host that is due at once
 Grant = asyncio.Future[Decision]

@@ -18,7 +18,7 @@ from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
-from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.core import CUT_SHORT
 from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import left_out, revisit_figures, stats_file
 

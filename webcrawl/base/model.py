@@ -57,7 +57,7 @@ class Link:
     redirects has to know (crawl/redirect_chain.py), and `request` what an ordinary Scrapy request has beside its URL,
     after its priority and a dot if that is not 0.
     `attempt` counts the failures that are this URL's fault, `struck` those that were its host's; below 0, a wall has
-    answered in its place (frontier/walled_hosts.py).
+    answered in its place (frontier/health.py).
     No field contains a space or a control character: `pack` separates them by spaces.
     """
 

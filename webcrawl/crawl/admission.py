@@ -13,7 +13,7 @@ from webcrawl.base.ports import Ports
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.arguments import Admission, Decision, OriginWait
+from webcrawl.frontier.core import Admission, Decision, OriginWait
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows

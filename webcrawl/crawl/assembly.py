@@ -48,16 +48,15 @@ from webcrawl.crawl.setting_changes import Filters, heed, heed_sheets
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Heard, Hooks
+from webcrawl.frontier.core import Heard, Hooks
 from webcrawl.frontier.frontier import Frontier as OurFrontier
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.prioritizers import Prioritizer
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.frontier.robots_rows import RobotsRows
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.frontier.seen.content import ContentSeen
-from webcrawl.frontier.seen.layout import cache_size, shares
 from webcrawl.frontier.seen.portions import Portions
-from webcrawl.frontier.seen.protocol import SeenStore
+from webcrawl.frontier.seen.protocol import SeenStore, cache_size, shares
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import MEMORY, RobotsBook

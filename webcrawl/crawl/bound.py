@@ -17,7 +17,7 @@ from webcrawl.base.program import program
 
 BUSY = 0.85  # share of a look in which the thread of the event loop ran or waited for a core: it has no room for more
 STALLED = 0.3  # share in which it waited for files: four of ten pages that could have been processed were not
-FULL = 0.6  # share of the slots: the rest may be kept for hosts that are known to answer (frontier/fetch_slots.py)
+FULL = 0.6  # share of the slots: the rest may be kept for hosts that are known to answer (frontier/back_end.py)
 MOST = 0.5  # share of the downloads under way that one step must have to be named
 
 SCHEDSTAT = Path("/proc/thread-self/schedstat")  # nanoseconds run, nanoseconds waited while runnable, turns

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from webcrawl.base.model import Exchange, redirects_in_a_row
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
-from webcrawl.frontier.seen.content import ContentSeen
-from webcrawl.frontier.seen.copies import SHELL_SIZE, Copies, Copy, Shells
+from webcrawl.frontier.seen.content import SHELL_SIZE, ContentSeen, Copies, Copy, Shells
 
 LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)  # attributes, and the name of a meta element
 QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML

@@ -14,7 +14,7 @@ from webcrawl.base.own_code import OwnCodeError
 from webcrawl.base.readable import count
 from webcrawl.base.row_bound import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
-from webcrawl.frontier.arguments import Heard
+from webcrawl.frontier.core import Heard
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.portions import PORTION, Portions
 from webcrawl.frontier.seen.protocol import SeenStore

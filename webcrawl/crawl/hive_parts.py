@@ -25,8 +25,7 @@ from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.layout import cache_size
-from webcrawl.frontier.seen.protocol import SeenStore
+from webcrawl.frontier.seen.protocol import SeenStore, cache_size
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
 

@@ -17,7 +17,7 @@ from webcrawl.crawl.inspection import HostInspector
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import ROBOTS
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.record.statistics.statistics import Statistics
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
-from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.core import Decision
 from webcrawl.frontier.protocol import Lends
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.content.html.found_links import FoundLink
-from webcrawl.frontier.arguments import Admission, Heard
+from webcrawl.frontier.core import Admission, Heard
 
 if TYPE_CHECKING:
     from webcrawl.content.page import Page

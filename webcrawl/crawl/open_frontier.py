@@ -15,7 +15,7 @@ from webcrawl.base.own_code import made_by
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS
-from webcrawl.frontier.arguments import BIAS, Hooks, Rules, Shape
+from webcrawl.frontier.core import BIAS, Hooks, Rules, Shape
 from webcrawl.frontier.frontier import Frontier as OurFrontier
 from webcrawl.frontier.protocol import Frontier, FrontierFactory
 from webcrawl.store.crawldb import CrawlDB

@@ -19,7 +19,7 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.visitor import PageStates, Visitor
 from webcrawl.crawl.withholding import Owners
-from webcrawl.frontier.seen.copies import Copies, Shells
+from webcrawl.frontier.seen.content import Copies, Shells
 from webcrawl.net.robots import agent_of
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.url_fingerprint import ContentDigests

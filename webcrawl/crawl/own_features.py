@@ -17,7 +17,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
 from webcrawl.base.own_code import misspelt
 from webcrawl.crawl.moments import Moments
-from webcrawl.frontier.arguments import Decision
+from webcrawl.frontier.core import Decision
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.optout import RulesError

@@ -10,9 +10,9 @@ from webcrawl.base.loading import OURS
 from webcrawl.base.own_code import amount, answer, checked, class_name, hint, is_users, made, seconds
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.arguments import Heard, Rules
 from webcrawl.frontier.booking import Limits, Own
-from webcrawl.frontier.host_lanes import Connections
+from webcrawl.frontier.core import Heard, Rules
+from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.prioritizers import Focused, Learning, Prioritizer
 from webcrawl.urls.host_names import RegisteredDomains

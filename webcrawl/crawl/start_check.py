@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from webcrawl.frontier.seen.files import opened
+from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.outputs import check_lengths
 from webcrawl.store.jobdir.snapshot import needs_copy

@@ -1,29 +1,80 @@
-"""Books what became of a link that was out: on its host, its domain and the counters."""
+"""Books what became of a link that was out: on its host, its domain and the counters. Keeps what answers tell."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappush
 
 from webcrawl.base.model import Link, Outcome
-from webcrawl.frontier.charges import CUT_SHORT
-from webcrawl.frontier.core import Core
+from webcrawl.base.url_text import host_of
+from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
-from webcrawl.frontier.health import is_own
-from webcrawl.frontier.host_notes import HostNotes
+from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
+from webcrawl.frontier.host_queues import URLS, Listed
+from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
-from webcrawl.frontier.parallel_hosts import Several
-from webcrawl.frontier.retry_after_journal import is_worth_a_line
-from webcrawl.frontier.unwell import give_back
-from webcrawl.frontier.walled_hosts import brought_back, opens
+from webcrawl.frontier.places import ParallelHosts
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
+
+Tell = Callable[[Link], None]
+
+
+class HostNotes:
+    """Each method is for one fact."""
+
+    def __init__(self, core: Core, domains: Domains) -> None:
+        self._core, self._domains = core, domains
+        self._grown: dict[int, list[Tell]] = {}  # are told of the page with which a host has so many
+        self.young = 1  # a host with more pages is of no news
+
+    def when_grown(self, pages: int, tell: Tell) -> None:
+        """Tells of the page with which a host has given so many."""
+        self._grown.setdefault(pages, []).append(tell)
+        self.young = max(self.young, pages)
+
+    def grew(self, host: Host, link: Link, before: int) -> None:
+        """A host that had given fewer than `young` pages has answered."""
+        if not before and host.pages:
+            self._core.counters["hosts answered"] += 1
+        if before != host.pages in self._grown:
+            for tell in self._grown[host.pages]:
+                tell(link)
+
+    def missing(self, name: str, shown: bytes | None = None) -> bytes:
+        """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
+        with self._core.opened(name) as host:
+            if shown is not None:
+                host.missing = shown
+                self._core.hosts.touch(host)
+            return host.missing
+
+    def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
+        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+
+        `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
+        `learned`: whether it would count.
+        """
+        with self._core.opened(name) as host:
+            if learned and not host.http2 and not (by_page and host.pages):
+                host.http2 = True
+                self._core.hosts.touch(host)
+            return host.http2 or (by_page and not learned and not host.pages)
+
+    def take_listed(self, url: str, urls: int) -> int:
+        """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
+        with self._core.opened(host_of(url)) as host:
+            if host.listed is None:
+                host.listed = Listed()
+            self._core.hosts.touch(host)
+            return host.listed.take(urls, URLS * max(self._domains.links_to(url), 1))
 
 
 class Answers:
     """Calls those who take part when a host has answered, or has not."""
 
-    def __init__(self, core: Core, several: Several, domains: Domains, notes: HostNotes) -> None:
+    def __init__(self, core: Core, several: ParallelHosts, domains: Domains, notes: HostNotes) -> None:
         self._core, self._several, self._domains, self._notes = core, several, domains, notes
         self._hosts, self._book, self._slots, self._counters = core.hosts, core.book, core.back.slots, core.counters
         self._origins = core.origins

@@ -13,25 +13,30 @@ from math import exp, log
 from typing import Protocol
 
 from webcrawl.base.model import Link, Outcome, Status, is_sitemap
-from webcrawl.frontier.health import DAY, STRIKES, HealthRules, answered, echoed
-from webcrawl.frontier.host_lanes import Connections
-from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
-from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.unwell import (
+from webcrawl.frontier.health import (
+    DAY,
     LONGER,
+    STRIKES,
     UNWELL,
+    HealthRules,
+    answered,
+    echoed,
+    gap,
     is_charged,
     is_hosts,
     is_unwell,
     later,
+    met,
     noted,
     recovered,
     returned,
     soon,
 )
+from webcrawl.frontier.host_queues import Connections
+from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
+from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import RETRY_AFTER
-from webcrawl.frontier.walled_hosts import gap, met
 from webcrawl.store.jobdir.host_row import behind_wall
 
 HOSTS = 1 << 16

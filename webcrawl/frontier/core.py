@@ -1,20 +1,195 @@
-"""What all parts of a frontier share: where its hosts are, by which rules they are asked, and how many URLs it has."""
+"""The arguments of a frontier, and what all of its parts share.
+
+The arguments are grouped by meaning, with the Protocols of what a frontier calls. The `Core` made of them says where
+the hosts are, by which rules they are asked, how many URLs there are, and what the last failures did.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
 
-from webcrawl.base.model import Link
-from webcrawl.frontier.arguments import Gate, Hooks, Queues, Rules
-from webcrawl.frontier.back_end import BackEnd
-from webcrawl.frontier.booking import Booking
-from webcrawl.frontier.charges import Charges
-from webcrawl.frontier.fetch_slots import FetchSlots
+from webcrawl.base.model import Link, Outcome, Packed, Status
+from webcrawl.frontier.addresses import Addresses
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.allowances.unlimited import Unlimited
+from webcrawl.frontier.back_end import BackEnd, FetchSlots
+from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.fifo import Fifo
+from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.host_origins import Origins
-from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.hosts_set_aside import SetAside
+from webcrawl.frontier.host_rows import RetryAfterJournal
+from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.hosts_set_aside import AsideHosts, SetAside
+from webcrawl.frontier.outcomes import is_cut_short, is_kept_short
+from webcrawl.frontier.place_shares import GroupQueues
+from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.prioritizers import Prioritizer
+from webcrawl.store.jobdir.host_row import FailedRow
+
+Decision = int | float | Link | None
+"""None or 0: fetch it. Another int: it ends here with this Status. A float: not before that time.
+
+A Link: fetch this one first (it is of the same host), then check the URL again.
+"""
+
+
+class OriginWait(float):
+    """The time until which all URLs of one origin have to wait; others of its host need not."""
+
+    __slots__ = ()
+
+
+Heard = Callable[[str, Sequence[str]], None]
+"""Gets a page, and the distinct canonical URLs that it links to."""
+
+
+class Admission(Protocol):
+    """Called for each URL right before it would be handed out."""
+
+    def __call__(self, link: Link, now: float, /) -> Decision: ...
+
+
+# With eight levels the last is served once in 255 times while all have URLs: it does not starve. What is best depends
+# on the prioritizer and the web (`scrapy lab orderings` measures it on a graph): no operator knows it beforehand.
+BIAS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The front-end's levels, and the memory of the whole frontier."""
+
+    levels: int  # FRONTIER_LEVELS
+    bias: float  # each level is picked this many times as often as the next
+    memory: int  # FRONTIER_MEMORY, in bytes
+    revisits: bool = False  # whether URLs are fetched again
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules by which URLs come out, and when."""
+
+    prioritizer: Prioritizer
+    politeness: Politeness
+    limits: Limits
+    domain: Callable[[str], str] = str  # the registered domain of a host; by default each is its own
+    allowance: Allowance = field(default_factory=Unlimited)  # of pages per registered domain
+    key: bytes = bytes(16)  # of the hashes of domains
+    folds: bool = False  # URLs of families that make nothing new wait
+    hears: Heard | None = None  # a prioritizer's `heard`, if it is to be called in another way
+    requisites: bool = False  # embedded links are what pages need to be shown: many of them make up one page
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Optional collaborators of `take` and `done`."""
+
+    admission: Admission | None = None  # the last check of each URL
+    addresses: Addresses | None = None  # politeness per IP address
+    dropped: Callable[[Link, int], None] | None = None  # called for each URL that ends without a download
+    awaited: Callable[[], bool] | None = None  # whether links are on their way here that may be of known hosts
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """The places of URLs and hosts; all of it is saved with every checkpoint."""
+
+    front: FrontEnd
+    hosts: HostTable
+    parked: Fifo  # names of hosts that gave way to others
+    told: RetryAfterJournal  # what hosts asked for since the last checkpoint
+    aside: AsideHosts  # names of hosts whose next turn is far away
+    lines: GroupQueues  # URLs and parked hosts of domains that have their share of the places
+    budgets: Budgets  # URLs of domains that have had their pages
+
+    def others_wait(self, now: float) -> bool:
+        """True if there are URLs outside the back-end, other than those of domains that have their share."""
+        heads = self.aside.heads
+        waiting = self.front.filled or self.parked.count or self.budgets.listed
+        return bool(waiting) or (bool(heads) and heads[0][0] <= now)
+
+
+@dataclass(slots=True)
+class Gate:
+    """The frontier has none as long as all hosts are its own, so that a crawl without a hive pays one test for it."""
+
+    foreign: Callable[[str], bool]  # whether a host is not ours: it leaves, has left, or is yet to come
+    turn_away: Callable[[Packed, bool], None]  # a queued URL of such a host; whether its domain was charged for it
+    pass_on: Callable[[Packed], None]  # a URL of such a host that was not queued
+    asked: set[str] = field(default_factory=set)  # such hosts with a request in flight
+
+
+def both(first: Heard | None, second: Heard | None) -> Heard | None:
+    """Both of them hear, or the one that there is."""
+    if first is None or second is None:
+        return first or second
+
+    def heard(page: str, links: Sequence[str]) -> None:
+        first(page, links)
+        second(page, links)
+
+    return heard
+
+
+CUT_SHORT = "cut short"  # the counter of URLs that have ended with a body that is not whole
+NO_FAILURES = -1  # of a charge that is not booked, or is its URL's alone
+MAX_CHARGES = 4096  # 1 KB each at the most
+
+
+@dataclass(slots=True)
+class Charge:
+    """A failure before it was booked, and afterwards when its link comes again."""
+
+    at: float
+    host: str
+    link: Link
+    before: tuple[float, int, int, FailedRow | None]  # the host's time, failures and reason to be retired
+    times: list[float]
+    failures: int = 0  # of the host, once it is booked
+    again: tuple[float, Link] | None = None  # when the link comes again, and how it is queued then
+    short: bool = False  # it ended with a body that is not whole, and is counted so
+
+    def booked(self, host: Host, outcome: Outcome, again: tuple[float, Link] | None) -> None:
+        """Notes what became of it. A host that has answered, even if not to the end, keeps its record."""
+        self.failures = NO_FAILURES if is_cut_short(outcome) else host.failures
+        self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
+
+    def undo(self, host: Host) -> None:
+        """Restores the host's record, unless more has happened to it, be it by command."""
+        if host.failures == self.failures and host.retired != Status.DROPPED:
+            host.ready_at, host.failures, host.retired, host.row = self.before
+            host.times[:] = self.times
+
+    @property
+    def retry(self) -> tuple[float, Packed] | None:
+        """The entry among the host's retries; None if the link was finished."""
+        if self.again is None:
+            return None
+        at, link = self.again
+        return at, link.pack()
+
+
+class Charges:
+    """The last failures, in the order in which they were booked."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Charge] = deque(maxlen=MAX_CHARGES)
+
+    def note(self, host: Host, link: Link, now: float) -> Charge:
+        """A failure that is about to be booked."""
+        before = (host.ready_at, host.failures, host.retired, host.row)
+        charge = Charge(now, host.name, link, before, [*host.times])
+        self._kept.append(charge)
+        return charge
+
+    def take(self, since: float) -> Iterator[Charge]:
+        """Those of this time and later, the last one first, so that of several failures of a host the first counts."""
+        while self._kept and self._kept[-1].at >= since:
+            yield self._kept.pop()
 
 
 class Core:

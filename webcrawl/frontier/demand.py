@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
+from webcrawl.frontier.back_end import NEW, PROVEN
 from webcrawl.frontier.core import Core
-from webcrawl.frontier.fetch_slots import NEW, PROVEN
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 

@@ -49,7 +49,7 @@ class Domain:
 
 
 @dataclass(slots=True)
-class Waiting:
+class WaitingCounts:
     """The number of domains with URLs that wait, and of these URLs."""
 
     domains: int
@@ -88,10 +88,10 @@ class DomainTable:
         """The number of URLs that wait."""
         return self.over.urls + self.folded.urls
 
-    def _count(self, *, folded: bool) -> Waiting:
-        return Waiting(*self._db.query(COUNT, (f"*{FAMILIES}", folded))[0])
+    def _count(self, *, folded: bool) -> WaitingCounts:
+        return WaitingCounts(*self._db.query(COUNT, (f"*{FAMILIES}", folded))[0])
 
-    def _waiting(self, domain: Domain) -> Waiting:
+    def _waiting(self, domain: Domain) -> WaitingCounts:
         return self.folded if domain.name.endswith(FAMILIES) else self.over
 
     def _unpack(self, row: tuple[str, int, int, bytes, int]) -> Domain:

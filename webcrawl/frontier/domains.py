@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 from webcrawl.base.model import REDIRECTS, Link, Packed, from_sitemap, is_sitemap
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Heard, Rules, both
 from webcrawl.frontier.budgets import Budgets, is_one_of_many
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Heard, Rules, both
 from webcrawl.frontier.families.families import START
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.prioritizers import Informed, Learning

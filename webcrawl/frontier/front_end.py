@@ -1,19 +1,56 @@
-"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the first ones."""
+"""The front-end: k FIFO queues, one per priority level, and a random chooser biased towards the first ones.
+
+A URL enters a queue once, and what is known of it changes while it waits. Nothing is moved when that changes; where
+the order can change, a queue is read at its head, and what is not chosen goes to its end
+(docs/decisions/frontier-order.md).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, groupby
 from operator import index
 from random import Random
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from webcrawl.base.model import unpack, url_of, way_of
 from webcrawl.base.own_code import checked, real
-from webcrawl.frontier.best_first import Sift
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.prioritizers import Choosing, Prioritizer, goes_by_way
+
+AT_ONCE = 64  # records looked at together
+ONE_IN = 8  # of them is chosen: what it costs is so many looks per URL
+
+T = TypeVar("T")
+
+
+class Queue(Protocol[T]):
+    """A queue that can be sifted: a `Fifo`, or anything like it."""
+
+    count: int
+
+    def pop(self) -> T | None: ...
+
+    def push(self, record: T, /) -> None: ...
+
+
+class Sift(Generic[T]):
+    """Prefers what is worth more."""
+
+    def __init__(self, worth: Callable[[T], float]) -> None:
+        self._worth = worth
+
+    def choose(self, queue: Queue[T], chosen: Queue[T]) -> None:
+        """Moves the best of the next records to another queue, in the order of their worth; of equals the older one."""
+        some = [record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None]
+        worth = [self._worth(record) for record in some]
+        order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
+        best = max(len(some) // ONE_IN, 1)
+        for at in order[:best]:
+            chosen.push(some[at])
+        for at in sorted(order[best:]):
+            queue.push(some[at])
 
 
 class FrontEnd:

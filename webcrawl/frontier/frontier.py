@@ -8,15 +8,13 @@ from time import thread_time
 
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.answers import Answers
-from webcrawl.frontier.arguments import Hooks, Queues, Rules
+from webcrawl.frontier.answers import Answers, HostNotes
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Hooks, Queues, Rules
 from webcrawl.frontier.demand import LATE, Demand
 from webcrawl.frontier.domains import Domains
-from webcrawl.frontier.host_handover import Moves
+from webcrawl.frontier.host_handover import HostHandover
 from webcrawl.frontier.host_inspection import Look
-from webcrawl.frontier.host_notes import HostNotes
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_steering import Steering
 from webcrawl.frontier.hosts import FIRST, Host
@@ -25,9 +23,8 @@ from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.places import Places
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found
-from webcrawl.frontier.revisits import Revisits
-from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.url_selection import DEAR, Giving
+from webcrawl.frontier.rotation import Revisits, Rotation
+from webcrawl.frontier.url_selection import DEAR, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import Health, State
 
@@ -49,14 +46,14 @@ class Frontier:
         rotation = self._rotation = Rotation(core, places, rules.limits.queues)
         self.demand = Demand(core, rotation)
         self.lending = Lending(core)
-        giving = self._giving = Giving(core, places, self.lending.reserved, self.domains.folds)
+        giving = self._giving = UrlSelection(core, places, self.lending.reserved, self.domains.folds)
         self.notes = HostNotes(core, self.domains)
         self._answers = Answers(core, places.several, self.domains, self.notes)
         self.outage = Outage(core, rotation, giving)
         self.look = Look(core)
         self.steering = Steering(core, places)
         self.revisits = Revisits(core, rotation)
-        self.moves = Moves(core, places, self.lending, self.domains.refund)
+        self.moves = HostHandover(core, places, self.lending, self.domains.refund)
         self._remember(queues.told.until)
 
     def _remember(self, told: dict[str, float]) -> None:

@@ -7,8 +7,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from webcrawl.base.model import Link, Packed, unpack
-from webcrawl.frontier.arguments import Gate
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Gate
 from webcrawl.frontier.handover_records import (
     DomainMoves,
     Later,
@@ -32,7 +31,7 @@ Piece = list[Any]
 """[kind, name of a host or domain, value]: urls, later, host; held, domain. Of plain values that msgpack knows."""
 
 
-class Moves:
+class HostHandover:
     """Moves hosts. What is exported is gone from here; what was imported waits until `arrive` is called for its host.
 
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.

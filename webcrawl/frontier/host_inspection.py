@@ -7,11 +7,10 @@ from typing import Any
 from webcrawl.base.model import Link, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.health import LONGER, gap
 from webcrawl.frontier.host_origins import OF_HOST, text_of, url_at
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.unwell import LONGER
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, WHY, Waits
-from webcrawl.frontier.walled_hosts import gap
 from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
 
 MOST = 1000  # URLs that are shown of one host

@@ -94,11 +94,14 @@ class Origins:
         For a URL that has come. Of a host that is waited for its name nothing can be asked.
         """
         row = host.row
-        if row is None or not (host.failures or given_up(host)) or host.retired == Status.HOST_BUDGET:
+        has_failed = host.failures or given_up(host)
+        if row is None or not has_failed or host.retired == Status.HOST_BUDGET:
             return False
-        gone = row.gone and row.status != Status.UNSUPPORTED  # https may speak what http does not
-        is_of_host = row.status in OF_HOST or host.said in OF_HOST or host.retired == Status.DROPPED
-        if gone or is_of_host or row.origin in (0, -1, origin_of(url)):
+        if row.gone and row.status != Status.UNSUPPORTED:  # https may speak what http does not
+            return False
+        if row.status in OF_HOST or host.said in OF_HOST or host.retired == Status.DROPPED:
+            return False
+        if row.origin in (0, -1, origin_of(url)):
             return False
         failed = url_at(host, row.origin)
         polite = min(host.ready_at, row.at + self._book.wait(host))
@@ -127,13 +130,19 @@ class Origins:
 
     def _has_others(self, host: Host, url: str) -> bool:
         """Return whether URLs of another origin than this URL's wait."""
-        prefix, key = _prefix(url), origin_of(url)
-        if any(one.waiting() for other, one in (host.origins or {}).items() if other != key):
-            return True
-        if any(not record.startswith(prefix) for _, record in host.later):
-            return True
-        queues = [host.queue, *(queue for _, queue in (host.ranked.queues if host.ranked is not None else ()))]
-        return any(not record.startswith(prefix) for queue in queues for record in queue.first(LOOKED))
+        key = origin_of(url)
+        for other, one in (host.origins or {}).items():
+            if other != key and one.waiting():
+                return True
+        prefix = _prefix(url)
+        for _, record in host.later:
+            if not record.startswith(prefix):
+                return True
+        for queue in host.own_queues():
+            for record in queue.first(LOOKED):
+                if not record.startswith(prefix):
+                    return True
+        return False
 
     # -- what waits there
 
@@ -201,16 +210,23 @@ def turns(host: Host, now: float) -> list[Host]:
 
     An origin that has failed has waited for its turn. Those that are well again take turns with the host's other URLs.
     """
-    due = [one for one in (host.origins or {}).values() if _is_due(one, host, now)]
-    failing = [one for one in due if one.failures or one.retired]
-    well = [one for one in due if not (one.failures or one.retired)]
-    return [*failing, *well, host] if host.stay % 2 else [*failing, host, *well]
+    failing: list[Host] = []
+    well: list[Host] = []
+    for one in (host.origins or {}).values():
+        if _is_due(one, host, now):
+            has_failed = one.failures or one.retired
+            (failing if has_failed else well).append(one)
+    if host.stay % 2:
+        return [*failing, *well, host]
+    return [*failing, host, *well]
 
 
 def _is_due(one: Host, host: Host, now: float) -> bool:
     if one.given is not None or not one.waiting():
         return False
-    return bool(one.retired or host.retired) or one.due() <= now
+    if one.retired or host.retired:  # its URLs end
+        return True
+    return one.due() <= now
 
 
 def url_at(host: Host, key: int) -> str:

@@ -1,12 +1,20 @@
-"""The table `host`: rows packed recently stay in memory, all others are in SQLite."""
+"""What crawl.db and its folder keep of hosts: their rows, the rules of their robots.txt files, and what they asked for.
+
+Rows of hosts that were packed recently stay in memory, all others are in SQLite. Waits that hosts have asked for by
+Retry-After since the last checkpoint are in a file of their own, so that they outlive even a kill.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
+from pathlib import Path
 
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 
 Row = tuple[str, int, bytes]  # name, state, data
@@ -92,3 +100,123 @@ class HostRows:
         """Writes rows in one statement: one statement per row costs twice as much."""
         crc = rowcrc.host  # computed only here: a row in memory needs none
         self._db.executemany(STORE, ((name, state, data, crc(name, state, data)) for name, state, data in rows))
+
+
+ROBOTS_SWEPT = "robots.swept"
+SWEPT = 256  # rows examined per sweep: 0.1 ms, or 0.5 if all are removed
+LOAD_ROBOTS = "SELECT origin, until, rules, crc FROM robots WHERE origin = ?"
+STORE_ROBOTS = "INSERT OR REPLACE INTO robots VALUES (?, ?, ?, ?)"
+NEXT_ROBOTS = "SELECT origin, until FROM robots WHERE origin > ? ORDER BY origin LIMIT ?"
+ROBOTS_OF_HOST = "SELECT origin FROM robots WHERE origin = ? OR (origin > ? AND origin < ?) LIMIT ?"
+SCHEMES = ("http", "https", "ftp")  # RFC 9309 2.3
+REMOVE_ROBOTS = "DELETE FROM robots WHERE origin = ?"
+
+
+class RobotsRows:
+    """Rules by origin (scheme, host and port).
+
+    Sweeps go round the table and examine two rows for each row written. So expired rows never outnumber valid ones,
+    however many hosts a crawl meets.
+    """
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db, self._due = db, 0
+        self._place = (db.get(ROBOTS_SWEPT) or b"").decode()  # the last row examined
+        db.join(self)
+
+    def robots(self, origin: str) -> tuple[float, bytes] | None:
+        """The time at which the rules expire, and the rules; None if there are none."""
+        rows = self._db.query(LOAD_ROBOTS, (origin,))
+        if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
+            raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
+        return rows[0][1:3] if rows else None
+
+    def origins(self, host: str, most: int) -> list[str]:
+        """Schemes and ports of a host whose rules are here."""
+        found: list[str] = []
+        for scheme in SCHEMES:
+            origin = f"{scheme}://{host}"
+            found += [name for (name,) in self._db.query(ROBOTS_OF_HOST, (origin, f"{origin}:", f"{origin};", most))]
+        return found[:most]
+
+    def set_robots(self, origin: str, until: float, rules: bytes) -> None:
+        self._db.execute(STORE_ROBOTS, (origin, until, rules, rowcrc.robots(origin, until, rules)))
+        self._due += 2
+
+    def sweep(self, before: float) -> None:
+        """Removes rows that expired before `before`; does nothing until enough rows were written."""
+        if self._due < SWEPT:
+            return
+        self._due = 0
+        rows = self._db.query(NEXT_ROBOTS, (self._place, SWEPT))
+        self._place = rows[-1][0] if len(rows) == SWEPT else ""
+        self._db.executemany(REMOVE_ROBOTS, [(origin,) for origin, until in rows if until < before])
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        self._db.set(ROBOTS_SWEPT, self._place.encode())
+
+
+TOLD = "told."
+LONG_WAIT = 60.0  # seconds: a shorter wait of a host that has not failed is not worth a line
+
+
+def is_worth_a_line(wait: float, *, failed: bool) -> bool:
+    """True if a kill must not forget that a host asked for this wait; `failed`: it gave no answer."""
+    return wait >= LONG_WAIT or (failed and wait > 0)
+
+
+class RetryAfterJournal:
+    """A file `told.N` in the state folder, to which each such answer adds a line before anything else is done.
+
+    Host records have it from the next checkpoint on, which removes the file. A kill loses nothing that was written,
+    and the loss of power only what the kernel had not yet written out.
+    """
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        files = sorted(db.folder.glob(f"{TOLD}*"))
+        self.until = _read(files)  # what a former run was told after its last checkpoint
+        self._number = max((int(path.suffix[1:]) for path in files if path.suffix[1:].isdecimal()), default=0) + 1
+        self._files = files  # that the next checkpoint makes needless
+        db.join(self)
+
+    def note(self, host: str, until: float) -> None:
+        """Notes that this host is not to be asked before then."""
+        path = self._db.folder / f"{TOLD}{self._number}"
+        if not self._files or self._files[-1] != path:
+            self._files.append(path)
+        descriptor = self._db.disk.append(path)
+        try:
+            self._db.disk.write(descriptor, f"{until:.3f} {host}\n".encode())
+        finally:
+            os.close(descriptor)
+
+    # -- the checkpoint
+
+    def prepare(self) -> Iterator[None]:
+        return iter(())
+
+    def save(self) -> None:
+        for path in self._files:
+            self._db.discard(path)
+        self._files.clear()
+        self._number += 1
+
+
+def _read(files: list[Path]) -> dict[str, float]:
+    """The latest time for each host; of a line that was cut off nothing counts."""
+    until: dict[str, float] = {}
+    for path in files:
+        with regular(path) as file:
+            lines = file.readlines()
+        for line in lines:
+            with suppress(ValueError):
+                at, host = line.decode().split(" ")
+                if host.endswith("\n"):
+                    until[host[:-1]] = max(until.get(host[:-1], 0.0), float(at))
+    return until

@@ -3,86 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from operator import itemgetter
 
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.host_lanes import Lanes
+from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, Listed, Ranked
 from webcrawl.frontier.host_rows import HostRows, Row
-from webcrawl.frontier.listed import Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import STATES, UNREADABLE, FailedRow, OriginRow, State, WallRow, pack, unpack
-
-# Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
-MOST = 16
-LARGEST = 1 << 31  # priorities beyond are all one
-CHOSEN = 1  # of what goes before the host's queue because it is worth more (best_first.py)
-REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
-LISTED = -LARGEST - 2  # likewise of sitemaps and what they name
-
-
-class Ranked:
-    """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
-
-    None of them is empty for longer than it takes to push a record.
-    """
-
-    __slots__ = ("queues",)
-
-    def __init__(self) -> None:
-        self.queues: list[tuple[int, Fifo]] = []
-
-    @property
-    def count(self) -> int:
-        return sum(queue.count for _, queue in self.queues)
-
-    def before(self) -> bool:
-        """True if the first URL here goes before those without a priority."""
-        return bool(self.queues) and self.queues[0][0] > 0
-
-    def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
-        """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
-        if priority > REVISITS:
-            priority = max(min(priority, LARGEST), -LARGEST)
-        side = [one for one in self.queues if _side(one[0]) == _side(priority)]
-        nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
-        if nearest is not None and (nearest[0] == priority or len(side) >= MOST):
-            return nearest[1]
-        queue = make()
-        self.queues.append((priority, queue))
-        self.queues.sort(key=itemgetter(0), reverse=True)
-        return queue
-
-    def place(self, kind: int) -> int:
-        """The place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
-        for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
-            if priority == kind:
-                return -at
-        return 0
-
-    def pop(self, at: int = 0) -> bytes | None:
-        """The oldest record of the highest priority, or of the queue at another place."""
-        queue = self.queues[at][1]
-        record = queue.pop()
-        if not queue.count:
-            del self.queues[at]
-            queue.close()
-        return record
-
-    def save(self) -> list[tuple[int, bytes]]:
-        """As a host's row has it."""
-        return [(priority, queue.save()) for priority, queue in self.queues]
-
-
-def _side(priority: int) -> int:
-    """Above 0, below, or one of its own."""
-    return priority if priority <= REVISITS else int(priority > 0)
-
 
 SORTED = 1 << 13  # hosts sorted at once: 3 ms
 SLICE = 32  # rows written between two turns of the event loop; each may write a block of its queue too
@@ -118,7 +50,7 @@ class Host:
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     of_robots: bool = False  # that was its robots.txt's; likewise
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
-    wall: WallRow | None = None  # while nothing but a wall answers (walls.py)
+    wall: WallRow | None = None  # while nothing but a wall answers (health.py)
     bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
@@ -175,15 +107,22 @@ class Host:
 
     def queues(self) -> tuple[Fifo, ...]:
         """All queues that it has."""
-        own = (self.queue,) if self.ranked is None else (self.queue, *(queue for _, queue in self.ranked.queues))
+        own = self.own_queues()
         if self.origins is None:
             return own
         return (*own, *(queue for one in self.origins.values() for queue in one.queues()))
+
+    def own_queues(self) -> tuple[Fifo, ...]:
+        """The queues of this record, without those of its origins."""
+        if self.ranked is None:
+            return (self.queue,)
+        return (self.queue, *(queue for _, queue in self.ranked.queues))
 
     def pack(self) -> bytes:
         later = self.later
         if self.given is not None:
             later = [*later, *((FIRST, record) for record in self.flights())]
+        queue, ranked = self._saved_queues()
         fields = (
             self.rested_at(),
             self.times,
@@ -195,27 +134,33 @@ class Host:
             later,
             self.row,
             self.aside or None,
-            self.queue.save() if self.queue.count else None,
+            queue,
         )
-        ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
+        # A row ends with the last field that says something
         if self.origins is not None:
             origins = [one.saved_origin(key) for key, one in self.origins.items()]
-            listed_row = None if self.listed is None else self.listed.save()
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed_row, origins))
-        if self.http2 or self.listed is not None:
-            listed = () if self.listed is None else (self.listed.save(),)
-            return pack((*fields, ranked, self.wall, self.missing, self.http2, *listed))
+            listed = None if self.listed is None else self.listed.save()
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, listed, origins))
+        if self.listed is not None:
+            return pack((*fields, ranked, self.wall, self.missing, self.http2, self.listed.save()))
+        if self.http2:
+            return pack((*fields, ranked, self.wall, self.missing, self.http2))
         if self.wall is not None or self.missing:
             return pack((*fields, ranked, self.wall, self.missing))
-        return pack((*fields, ranked) if ranked else fields)
+        if ranked:
+            return pack((*fields, ranked))
+        return pack(fields)
 
     def saved_origin(self, key: int) -> OriginRow:
         """Return the record of one origin as its host's row has it. What is in flight is among the host's own URLs."""
+        saved = self._saved_queues()
+        return OriginRow(key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, *saved)
+
+    def _saved_queues(self) -> tuple[bytes | None, list[tuple[int, bytes]]]:
+        """Return the queue and those by priority, as a row has them."""
         queue = self.queue.save() if self.queue.count else None
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
-        return OriginRow(
-            key, self.origin, self.ready_at, self.failures, self.retired, self.row, self.later, queue, ranked
-        )
+        return queue, ranked
 
 
 class HostTable:

@@ -18,7 +18,7 @@ AT = struct.Struct("<d")  # a record is when the host is due, and its name
 Entry = tuple[float, str]
 
 
-class Aside:
+class AsideHosts:
     """Names of hosts, each with the time when it is due. Entries that no longer count are the caller's to skip.
 
     Waits are rounded up to one of a few lengths, each at most a tenth longer than the one before. Each length has a
@@ -98,7 +98,7 @@ class SetAside:
     when that is over.
     """
 
-    def __init__(self, queue: Aside, hosts: HostTable, parked: Fifo, failures: int) -> None:
+    def __init__(self, queue: AsideHosts, hosts: HostTable, parked: Fifo, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
         self._queue, self._hosts, self._parked, self.failures = queue, hosts, parked, failures
         self.entries = queue.heads  # the first of each length, by the time when they are due

@@ -10,14 +10,12 @@ from collections.abc import Callable
 
 from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Decision
-from webcrawl.frontier.core import Core
-from webcrawl.frontier.health import returns
+from webcrawl.frontier.core import Core, Decision
+from webcrawl.frontier.health import give_back, returns
 from webcrawl.frontier.host_origins import OF_HOST
+from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import FAR
-from webcrawl.frontier.retry_after_journal import is_worth_a_line
-from webcrawl.frontier.unwell import give_back
 from webcrawl.store.jobdir.host_row import given_up
 
 NEVER = float("inf")  # for the time being: the end of the request that uses the host must be waited for
@@ -60,11 +58,10 @@ class Lending:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
-        if given_up(host) and not returns(host, now):
-            return host.retired
         origin = self._core.origins.own(host, link.url)
-        if origin is not None and given_up(origin) and not returns(origin, now):
-            return origin.retired
+        for record in (host, origin):
+            if record is not None and given_up(record) and not returns(record, now):
+                return record.retired
         decision = self._core.admission(link, now) if self._core.admission is not None else None
         if decision and not isinstance(decision, Link):
             return decision
@@ -72,9 +69,11 @@ class Lending:
         if origin is not None and origin.ready_at > max(ready, now):
             is_far = origin.ready_at - now > FAR or origin.failures >= self._book.health.failures
             return Status.HOST_RETIRED if is_far else origin.ready_at
-        if now < ready < NEVER and self._aside.wants(host, ready, now):
+        if ready <= now:
+            return decision
+        if ready < NEVER and self._aside.wants(host, ready, now):
             return Status.HOST_RETIRED  # nobody can be asked to wait for hours
-        return ready if ready > now else decision
+        return ready
 
     def _ready(self, host: Host, in_flight: InFlight) -> float:
         """The time at which the host may be asked, as far as one can say now."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from heapq import heapify, heappush
 
 from webcrawl.base.model import Link
-from webcrawl.frontier.arguments import Gate
-from webcrawl.frontier.charges import CUT_SHORT, Charge
-from webcrawl.frontier.core import Core
-from webcrawl.frontier.fetch_slots import ANSWERED, DOUBTFUL, NEW, PROVEN
+from webcrawl.frontier.back_end import ANSWERED, DOUBTFUL, NEW, PROVEN
+from webcrawl.frontier.core import CUT_SHORT, Charge, Core, Gate
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
-from webcrawl.frontier.url_selection import Giving
+from webcrawl.frontier.url_selection import UrlSelection
 from webcrawl.store.jobdir.host_row import State
 
 AT_ONCE = 0.0  # in a host's retries: it is due
@@ -21,7 +19,7 @@ STEPS = 64  # hosts examined for one probe
 class Outage:
     """Gives probes; undoes charges, the last one first."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: Giving) -> None:
+    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection) -> None:
         self._core, self._places, self._rotation, self._giving = core, rotation.places, rotation, giving
         self._hosts, self._back, self._aside, self._counters = core.hosts, core.back, core.aside, core.counters
 

@@ -13,13 +13,13 @@ from webcrawl.frontier.hosts import Host
 LEAST = 4  # places that any domain may have: www, m, img and one more
 WIDER = 4  # times a domain's share for an address, because innocent sites share servers, and for an origin
 DOMAINS = 1024  # domains with a queue of their own; all further ones share one more
-LOOKS = 16  # domains looked at for one that has room before `Lines.pop` gives up
+LOOKS = 16  # domains looked at for one that has room before `GroupQueues.pop` gives up
 
 Group = str
 """A registered domain; @ and an address; or, for hosts that a site has brought, < and the site's domain."""
 
 
-class Shares:
+class PlaceShares:
     """Counts the active hosts of each group. Beyond its limit, others go first.
 
     An address counts once a host has answered from it, and its limit holds only while hosts of other known addresses
@@ -107,7 +107,7 @@ class Shares:
         return WIDER * self._limit < count < self._located
 
 
-class Lines:
+class GroupQueues:
     """The queues of those whose domain or address has its share: one disk queue per group, and the groups take turns.
 
     A record is a packed link, or the name of a parked host, which has no space in it.

@@ -12,8 +12,8 @@ from random import Random
 from typing import Protocol
 
 from webcrawl.base.model import Link, Outcome, Packed
-from webcrawl.frontier.arguments import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import Waits
@@ -163,7 +163,7 @@ class Outages(Protocol):
 
 
 class Notes(Protocol):
-    """What is kept of single hosts: `host_notes.py`."""
+    """What is kept of single hosts: `answers.py`."""
 
     def when_grown(self, pages: int, tell: Callable[[Link], None]) -> None:
         """Tells of the page with which a host has given so many, unless there is no count of them."""

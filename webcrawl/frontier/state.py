@@ -10,22 +10,20 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.blocks import Blocks
 from webcrawl.frontier.budgets import Budgets
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.front_end import FrontEnd
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import HostTable
-from webcrawl.frontier.hosts_set_aside import Aside
-from webcrawl.frontier.place_shares import Lines
+from webcrawl.frontier.hosts_set_aside import AsideHosts
+from webcrawl.frontier.place_shares import GroupQueues
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers import Informed, Learning
 from webcrawl.frontier.reputation import Reputation
-from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import FRONTIER
 
@@ -127,10 +125,12 @@ def _open_queues(db: CrawlDB, shape: Shape, rules: Rules, saved: dict[str, Any],
     old = pool.fifo(saved.get("revisits")) if shape.revisits or "revisits" in saved else None
     front = FrontEnd([pool.fifo(level) for level in levels], shape.bias, random, rules.prioritizer, old)
     hosts.revisits = old is not None
-    parked, aside = pool.fifo(saved.get("parked")), Aside(pool.fifo, saved.get("aside", ()))
+    parked, aside = pool.fifo(saved.get("parked")), AsideHosts(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
-    return Queues(front, hosts, parked, Told(db), aside, Lines(pool.fifo, saved.get("lines", {})), budgets)
+    return Queues(
+        front, hosts, parked, RetryAfterJournal(db), aside, GroupQueues(pool.fifo, saved.get("lines", {})), budgets
+    )
 
 
 def _open_budgets(db: CrawlDB, blocks: Blocks, memory: int, rules: Rules, families: Families | None) -> Budgets:

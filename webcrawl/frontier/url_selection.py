@@ -10,15 +10,14 @@ from time import thread_time
 from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
-from webcrawl.frontier.arguments import Decision, OriginWait
-from webcrawl.frontier.best_first import Sift
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
-from webcrawl.frontier.front_end import FrontEnd
+from webcrawl.frontier.front_end import FrontEnd, Sift
+from webcrawl.frontier.health import KEPT, ROW, row_of
 from webcrawl.frontier.host_origins import turns
-from webcrawl.frontier.hosts import LISTED, REVISITS, Host
+from webcrawl.frontier.host_queues import LISTED, REVISITS
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.places import Places
-from webcrawl.frontier.unwell import KEPT, ROW, row_of
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
@@ -32,7 +31,7 @@ MOMENT = 1.0  # seconds that a host waits with a URL of an origin that waits; fo
 SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for another
 
 
-class Giving:
+class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
     def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:
@@ -265,18 +264,29 @@ def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
 
     What is fetched again takes turns with all others, and so does what sitemaps name with what pages link to.
     """
+    if host.later and (host.later[0][0] <= now or host.retired) and _retry_goes_first(host):
+        return heappop(host.later)[1]
     ranked = host.ranked
-    if host.later and (host.later[0][0] <= now or host.retired):
-        others = host.queue.count or (ranked is not None and ranked.queues)
-        # If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
-        if not (host.failures and others) or host.later[0][0] <= 0.0:
-            return heappop(host.later)[1]
-    if ranked is not None and ranked.queues:
-        if (old := ranked.place(REVISITS)) and front.old_goes_first():
-            return ranked.pop(old)
-        if not ranked.before() and (listed := ranked.place(LISTED)):
-            if not host.queue.count or host.listed is None or host.listed.has_turn():
-                return ranked.pop(listed)
-        elif ranked.before() or not host.queue.count:
-            return ranked.pop()
-    return host.queue.pop()
+    if ranked is None or not ranked.queues:
+        return host.queue.pop()
+    old = ranked.place(REVISITS)
+    if old and front.old_goes_first():
+        return ranked.pop(old)
+    if ranked.before():
+        return ranked.pop()
+    listed = ranked.place(LISTED)
+    if listed:
+        is_listed_turn = not host.queue.count or host.listed is None or host.listed.has_turn()
+        return ranked.pop(listed) if is_listed_turn else host.queue.pop()
+    return host.queue.pop() if host.queue.count else ranked.pop()
+
+
+def _retry_goes_first(host: Host) -> bool:
+    """Return whether a retry that is due goes before all other URLs of its host.
+
+    If the host is failing, another URL shows whose fault it is; but what was put back goes first (FIRST, 0).
+    """
+    if not host.failures or host.later[0][0] <= 0.0:
+        return True
+    has_others = host.queue.count or (host.ranked is not None and host.ranked.queues)
+    return not has_others

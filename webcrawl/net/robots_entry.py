@@ -108,7 +108,7 @@ Row = tuple[float, bytes] | None  # of the table: when it expires, and what it s
 
 
 class RobotsTable(Protocol):
-    """Persistent storage for rules: webcrawl.frontier.robots_rows.RobotsRows."""
+    """Persistent storage for rules: webcrawl.frontier.host_rows.RobotsRows."""
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
         """The time at which the row expires, and the row."""

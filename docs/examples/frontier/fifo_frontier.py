@@ -16,14 +16,13 @@ import msgpack
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack, url_of
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.arguments import Heard, Hooks, Rules, Shape
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.charges import CUT_SHORT
+from webcrawl.frontier.core import CUT_SHORT, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
+from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
-from webcrawl.frontier.retry_after_journal import Told
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
 
@@ -249,7 +248,7 @@ class FifoFrontier(Bare):
         self.queued = self.in_flight = self._ticket = 0
         self._hosts: dict[str, Host] = {}
         self._heap: list[Entry] = []
-        self._told = Told(db)
+        self._told = RetryAfterJournal(db)
         self._restore(now)
         db.join(self)
 

@@ -12,8 +12,8 @@ from webcrawl.crawl.hive.errors import LaterMap
 from webcrawl.crawl.hive.letter import LARGEST, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.frontier.arguments import Rules, Shape
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.seen.caches.clock import ClockCache

@@ -12,9 +12,9 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
+from webcrawl.frontier.health import WALLED
+from webcrawl.frontier.host_queues import Listed
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.listed import Listed
-from webcrawl.frontier.walled_hosts import WALLED
 from webcrawl.store.jobdir.host_row import FAILED, FailedRow, WallRow
 from webcrawl.urls.canonical import canonical_links
 

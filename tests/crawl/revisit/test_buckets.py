@@ -8,8 +8,7 @@ import pytest
 
 from webcrawl.crawl.revisit import buckets as module
 from webcrawl.crawl.revisit.buckets import BEFORE, LAST, TICK, Buckets, seconds_of, stamp, stamped, ticks
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import BLOCK, Pool
+from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
 DAY = 86_400

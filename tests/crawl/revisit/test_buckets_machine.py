@@ -14,8 +14,7 @@ from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.crawl.revisit import buckets as module
 from webcrawl.crawl.revisit.buckets import TICK, Buckets, seconds_of, stamp, stamped, ticks
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
 NOW = 1_800_000_000

@@ -14,9 +14,9 @@ from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
-from webcrawl.frontier.check_frontier import check_domains
+from webcrawl.frontier.check_state import check_domains
 from webcrawl.frontier.families import families
-from webcrawl.frontier.families.learning import Learning
+from webcrawl.frontier.families.learning import DomainLearning
 from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
@@ -181,7 +181,7 @@ class TestState:
     def test_memories_that_have_grown_take_the_room_of_others(self, db, monkeypatch):
         """As many domains stay as there is room for what is known of them."""
         monkeypatch.setattr(families, "START", 0)
-        known = families.Families(db, 8 * (families.FAMILIES + Learning().memory.size))
+        known = families.Families(db, 8 * (families.FAMILIES + DomainLearning().memory.size))
         for at in range(20):
             known._of(f"d{at}.test")
         before = len(known._known)

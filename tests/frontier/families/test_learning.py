@@ -3,7 +3,18 @@
 import msgpack
 import pytest
 
-from webcrawl.frontier.families.learning import AGAIN, AWAITED, FOLDS, MOST, RAREST, ROUNDS, SMALL, Brings, Learning
+from webcrawl.frontier.families.learning import (
+    AGAIN,
+    AWAITED,
+    FOLDS,
+    MOST,
+    RAREST,
+    ROUNDS,
+    SMALL,
+    Brings,
+    DomainLearning,
+    Said,
+)
 
 NOTHING = (0, 0, 0, 0)
 
@@ -29,7 +40,7 @@ def tried(learning, most, kind="list"):
 
 @pytest.fixture(name="folded")
 def _folded():
-    return taught(Learning(), Brings.NOTHING, FOLDS[0])
+    return taught(DomainLearning(), Brings.NOTHING, FOLDS[0])
 
 
 class TestFolding:
@@ -42,11 +53,11 @@ class TestFolding:
 
     def test_one_page_less_is_not_enough(self):
         """Up to then all go on."""
-        assert len(tried(taught(Learning(), Brings.NOTHING, FOLDS[0] - 1), 100)) == 100
+        assert len(tried(taught(DomainLearning(), Brings.NOTHING, FOLDS[0] - 1), 100)) == 100
 
     def test_one_new_page_in_four_keeps_a_family(self):
         """A page that brings something pays for four that do not."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(1000):
             learn(learning, url(at), Brings.NOTHING if at % 4 else Brings.NEWS)
 
@@ -60,7 +71,7 @@ class TestFolding:
 
     def test_families_without_end_are_folded_together(self):
         """When every URL is a family of its own, the wider ones have the evidence."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(FOLDS[-1]):
             learn(learning, f"http://h{at}.a.test/", Brings.NOTHING)
 
@@ -68,13 +79,13 @@ class TestFolding:
 
     def test_pages_that_lead_to_new_ones_are_not_for_nothing(self):
         """A list that links to new pages of a good family is never folded, whatever it says itself."""
-        learning = taught(Learning(), Brings.LINKS, 1000)
+        learning = taught(DomainLearning(), Brings.LINKS, 1000)
 
         assert learning.folded == 0
 
     def test_a_list_of_a_new_folder_of_good_pages_is_not_for_nothing(self):
         """Nobody knows the folder's family, but its relatives are good; a list's own relatives do not vouch for it."""
-        learning = Learning()
+        learning = DomainLearning()
         for folder in "abcdef":
             for at in range(2):
                 learn(learning, f"http://a.test/file/{folder}/x{at}", Brings.NEWS)
@@ -90,7 +101,7 @@ class TestFolding:
 
     def test_a_labyrinth_is_folded(self):
         """Pages of new words that lead only to pages that nothing else links to are without end."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(400):
             _, blind = learning.follow(url(f"x{at}"), [url(f"y{at}"), url(f"z{at}")])
             learn(learning, url(f"x{at}"), Brings.NEWS, blind)
@@ -99,7 +110,7 @@ class TestFolding:
 
     def test_a_known_run_is_no_news_once_its_words_are_in_addresses(self):
         """A text that pages had before is known, whatever words of it URLs have since."""
-        learning, page = Learning(), b"<p>a text with several words that all pages show</p>"
+        learning, page = DomainLearning(), b"<p>a text with several words that all pages show</p>"
         learning.look("http://a.test/first/1", page)
         for at in range(2):
             learning.look(f"http://a.test/several/x{at}", b"<p>something else</p>")
@@ -108,7 +119,7 @@ class TestFolding:
 
     def test_a_page_that_was_not_looked_at_says_nothing(self):
         """What its links say of a labyrinth counts; it is no news, and no page without any."""
-        learning = taught(Learning(), Brings.NOTHING, FOLDS[0] - 1)
+        learning = taught(DomainLearning(), Brings.NOTHING, FOLDS[0] - 1)
         before = [(family.stale, family.pages) for family in learning.families.values()]
         learn(learning, url(1), None, (1, 0, 0, 0))
 
@@ -117,7 +128,7 @@ class TestFolding:
 
     def test_what_may_be_a_copy_is_no_news(self):
         """New text says nothing if a page with one of the URL's values was not looked at; known text is none."""
-        learning = Learning()
+        learning = DomainLearning()
         learning.look(url("seen"), b"<p>a text of its own</p>")
         learning.passed(url("passed"))
 
@@ -132,7 +143,7 @@ class TestFolding:
 
     def test_values_that_no_page_had_are_a_family_of_their_own(self):
         """Copies hold back copies: of URLs in one form those go on whose value came with no page before."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(FOLDS[0]):
             learning.look(f"http://a.test/list?id={at}", b"<p>text</p>")
             learn(learning, url(at), Brings.NOTHING)
@@ -144,7 +155,7 @@ class TestFolding:
     @pytest.mark.parametrize("between", "+-,")
     def test_names_of_known_things_put_together_are_no_news(self, between):
         """What a page about both says of each in one text is what others say of two others."""
-        learning = Learning()
+        learning = DomainLearning()
         for value in "abc":
             learning.look(url(value), b"<p>text</p>")
 
@@ -153,7 +164,7 @@ class TestFolding:
     @pytest.mark.parametrize(("between", "last"), [(",", False), ("-", True)])
     def test_the_parts_of_a_list_are_known_and_the_words_of_a_name_are_not(self, between, last):
         """A list names things that have addresses; a name like `red-house` may be one of many of the same words."""
-        assert self.news(Learning(), between, "ab", "cd", "ac", "bd") == [True, True, True, last]
+        assert self.news(DomainLearning(), between, "ab", "cd", "ac", "bd") == [True, True, True, last]
 
     def news(self, learning, between, *pairs):
         """Whether pages about two things say something new, in one text."""
@@ -163,7 +174,7 @@ class TestFolding:
 
     def test_short_values_are_told_apart(self):
         """A number that a page was passed over with makes no other one doubtful."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(0, 1000, 2):
             learning.passed(url(at))
 
@@ -171,18 +182,18 @@ class TestFolding:
 
     def test_pages_that_say_only_their_address_and_lead_on_are_a_labyrinth(self):
         """Though they lead back: what does not exist, or every town, in one text that leads to further such pages."""
-        learning = Learning()
+        learning = DomainLearning()
         for at, town in enumerate(f"z{a}{b}" for a in "abcdefghijklmnop" for b in "abcdefghijklmnop"):
             said = learning.look(url(f"in-{town}"), f"<p>No plumber was found in {town}, sorry</p>".encode())
             links = [url(f"beyond-{town}"), url("known")]
             learn(learning, url(f"in-{town}"), Brings.NEWS, learning.follow(url("x"), links, address=said.address)[1])
-            assert said == (True, at > 0)
+            assert said == Said(new=True, address=at > 0)
 
         assert learning.folded > 0
 
     def test_pages_of_one_text_that_lead_to_known_ones_are_none(self):
         """A list of all towns has an end, though its pages say nothing else."""
-        learning = Learning()
+        learning = DomainLearning()
         learning.follow(url("list"), [url("a"), url("b")])
 
         assert learning.follow(url("c"), [url("a"), url("b")], address=True)[1][0] < 0
@@ -190,23 +201,23 @@ class TestFolding:
     @pytest.mark.parametrize("other", ["Called %s, of other words", "<img src=x>Called %s so"])
     def test_a_page_that_says_more_than_its_address_is_news(self, other):
         """Any run of other words, or anything new that it embeds."""
-        learning = Learning()
+        learning = DomainLearning()
         learning.look(url("abc"), b"<p>Called abc so</p>")
 
-        assert learning.look(url("def"), b"<p>Called def so</p>") == (True, True)
-        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == (True, False)
+        assert learning.look(url("def"), b"<p>Called def so</p>") == Said(new=True, address=True)
+        assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == Said(new=True)
 
     def test_a_name_below_the_domain_is_part_of_the_address(self):
         """A town's name there is what a page says of it."""
-        learning = Learning()
+        learning = DomainLearning()
         learning.look("http://abc.a.test/", b"<p>Welcome to abc</p>")
 
-        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == (True, True)
+        assert learning.look("http://def.a.test/", b"<p>Welcome to def</p>") == Said(new=True, address=True)
 
     def test_names_below_the_domain_may_be_a_labyrinth(self):
         """Start pages of ever new hosts are no numbered ones, unless their names are."""
         blind = [
-            Learning().follow("http://x.a.test/", [f"http://{name}{at}.a.test/" for at in (1, 2)])[1][1]
+            DomainLearning().follow("http://x.a.test/", [f"http://{name}{at}.a.test/" for at in (1, 2)])[1][1]
             for name in ("y1z", "user-")
         ]
 
@@ -214,7 +225,7 @@ class TestFolding:
 
     def test_plumber_in_every_town_is_no_labyrinth(self):
         """Names that end with a small number are as many as the numbers."""
-        _, blind = Learning().follow(url("plumber-a-1"), [url("plumber-b-2"), url("plumber-c-3")])
+        _, blind = DomainLearning().follow(url("plumber-a-1"), [url("plumber-b-2"), url("plumber-c-3")])
 
         assert not any(blind)
 
@@ -225,20 +236,20 @@ class TestLooks:
 
     def test_of_a_domain_whose_pages_are_all_new_a_sample_is_looked_at(self):
         """One page in RAREST is, after a while."""
-        learning = taught(Learning(), Brings.NEWS, 100)
+        learning = taught(DomainLearning(), Brings.NEWS, 100)
 
         assert self.looked_at(learning, "list") == 800 // RAREST
 
     def test_all_of_what_may_be_a_labyrinth_is_looked_at(self):
         """Whether its pages say more than their addresses nobody knows of those that are not."""
-        learning = taught(Learning(), Brings.NEWS, 100)
+        learning = taught(DomainLearning(), Brings.NEWS, 100)
         learn(learning, url(1), Brings.NEWS, (1, 0, 0, 0))
 
         assert self.looked_at(learning, "list") == 800
 
     def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
         """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""
-        learning = taught(Learning(), Brings.NEWS, 100)
+        learning = taught(DomainLearning(), Brings.NEWS, 100)
         learn(learning, url(1, "print"), Brings.NEWS)
 
         assert self.looked_at(learning, "print") == 800
@@ -275,7 +286,7 @@ class TestFreeing:
     def test_without_a_budget_as_many_again_are_tried_once(self, folded):
         """When there is nothing else to do, as many go on as the domain has had pages; then a few, a few times."""
         assert folded.try_again(SMALL, unlimited=True) == SMALL
-        again = Learning.unpack(folded.pack(), None)
+        again = DomainLearning.unpack(folded.pack(), None)
 
         assert tried(again, SMALL) == [*range(SMALL)]
         assert [again.try_again(2 * SMALL, unlimited=True) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
@@ -289,7 +300,7 @@ class TestFreeing:
 class TestBounds:
     def test_families_are_forgotten(self):
         """Of any number of families MOST are known."""
-        learning = Learning()
+        learning = DomainLearning()
         for at in range(1000):
             learn(learning, f"http://h{at}.a.test/", Brings.NEWS)
 
@@ -297,7 +308,7 @@ class TestBounds:
 
     def test_what_is_known_is_restored(self, folded):
         """A packed record has all of it."""
-        again = Learning.unpack(folded.pack(), folded.memory.pack())
+        again = DomainLearning.unpack(folded.pack(), folded.memory.pack())
 
         assert again.memory.pack() == folded.memory.pack()
         assert again.pack() == folded.pack()
@@ -308,7 +319,7 @@ class TestBounds:
         """It has one number less for each family, and a memory in it, which is left out."""
         families, *_, rounds, awaited = msgpack.unpackb(folded.pack())
         old = [[row[:-1] for row in families], bytes(16384), bytes(16384), 3, rounds, awaited]
-        again = Learning.unpack(msgpack.packb(old), None)
+        again = DomainLearning.unpack(msgpack.packb(old), None)
 
         assert again.pack() == folded.pack()
 
@@ -316,4 +327,4 @@ class TestBounds:
     def test_a_damaged_record_is_refused(self, data):
         """What is no record is an error that its reader expects."""
         with pytest.raises((ValueError, TypeError)):
-            Learning.unpack(data, None)
+            DomainLearning.unpack(data, None)

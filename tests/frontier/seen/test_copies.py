@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
-from webcrawl.frontier.seen import copies
-from webcrawl.frontier.seen.copies import Copies, Copy
+from webcrawl.frontier.seen import content
+from webcrawl.frontier.seen.content import Copies, Copy
 
 
 def digest(body):
@@ -101,7 +101,7 @@ def test_a_body_that_is_everywhere_is_bounded():
 
 def test_so_many_below_and_no_more(seen, monkeypatch):
     """Of the folders below one that has the body, BELOW are followed."""
-    monkeypatch.setattr(copies, "BELOW", 3)
+    monkeypatch.setattr(content, "BELOW", 3)
     found = [seen.again(f"http://a.test/en/{at}/") for at in range(5)]
 
     assert found == [Copy.FOLLOWED] * 3 + [Copy.NESTED] * 2
@@ -109,7 +109,7 @@ def test_so_many_below_and_no_more(seen, monkeypatch):
 
 def test_so_many_folders_and_no_more(seen, monkeypatch):
     """A body is followed in FOLDERS folders of a host. Another host is not concerned."""
-    monkeypatch.setattr(copies, "FOLDERS", 5)
+    monkeypatch.setattr(content, "FOLDERS", 5)
     found = [seen.again(f"http://a.test/{at}/") for at in range(7)]
 
     assert found == [Copy.FOLLOWED] * 5 + [Copy.NESTED] * 2

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.support.seens import disk
 from webcrawl.frontier.seen import known_keys
-from webcrawl.frontier.seen.keys import even, ranges
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
+from webcrawl.frontier.seen.sorted_keys import even, ranges
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.runs import PAGE, Run, RunWriter

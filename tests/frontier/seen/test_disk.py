@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.seens import ROOMY, WaitingDisk, job_of
 from webcrawl.frontier.seen.disk import PASSED
-from webcrawl.frontier.seen.layout import CACHE_ENTRY, Layout, layout, shares
+from webcrawl.frontier.seen.protocol import CACHE_ENTRY, Layout, layout, shares
 
 
 def _decided(job, keys, told):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.faults import BreakingDisk, ForgetfulDisk
 from tests.support.seens import Reopenable, WaitingDisk, disk, job_of
-from webcrawl.frontier.seen.layout import Layout
+from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.store.errors import StoreError
 
 PAGES = [[(page * 7 + link * link) % 31 for link in range(6)] for page in range(6)]

@@ -4,8 +4,8 @@ from hashlib import sha256
 
 import pytest
 
-from webcrawl.frontier.seen import copies
-from webcrawl.frontier.seen.copies import Shells
+from webcrawl.frontier.seen import content
+from webcrawl.frontier.seen.content import Shells
 
 
 def digest(body):
@@ -67,7 +67,7 @@ def test_behind_a_redirect_it_is_the_domains_one(seen):
 
 def test_so_many_domains_and_no_more(seen, monkeypatch):
     """A body is followed on DOMAINS domains. Another body is not concerned."""
-    monkeypatch.setattr(copies, "DOMAINS", 5)
+    monkeypatch.setattr(content, "DOMAINS", 5)
     followed = [seen.follows(SHELL, f"http://site{number}.test/") for number in range(7)]
 
     assert followed == [True] * 5 + [False] * 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import crawled, pagerank
 from webcrawl.lab.studies.ordering_study import CRAWL, EXACT, LEVELS, Row, Shape, compare, replay, ways

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import Pool
+from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import SavedQueues, count_of

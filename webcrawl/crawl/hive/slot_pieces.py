@@ -17,7 +17,7 @@ from webcrawl.base import readable
 from webcrawl.base.model import Packed
 from webcrawl.base.zstd_frame import pack, unpack
 from webcrawl.crawl.hive.partition import range_of
-from webcrawl.frontier.host_handover import Moves, Piece
+from webcrawl.frontier.host_handover import HostHandover, Piece
 from webcrawl.frontier.seen.protocol import ExportsKeys, SeenStore
 from webcrawl.store.crawldb import CrawlDB
 
@@ -52,7 +52,7 @@ class Leaving:
 
     def __init__(
         self,
-        moves: Moves,
+        moves: HostHandover,
         seen: ExportsKeys,
         slot_of: Callable[[str], int],
         put: Callable[[int, Item], None],
@@ -219,7 +219,7 @@ class Parking:
 class Coming:
     """Per slot: expected -> arriving (its `end` was read: it is here, and what was parked for it goes in) -> own."""
 
-    def __init__(self, moves: Moves, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
+    def __init__(self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
         """`lost` is told in one line if a slot did not come whole."""
         self._moves, self._seen, self._parking, self._lost = moves, seen, parking, lost
         self.sources: dict[int, int] = {}  # slots that are expected, and from whom

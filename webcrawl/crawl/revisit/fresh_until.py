@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from webcrawl.crawl.revisit.buckets import HELD, TIME, Buckets, seconds_of, stamp, ticks
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import BLOCK, Pool
+from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
 LONGEST = 86_400  # seconds for which an owner is believed at most: many a site gives a year to everything

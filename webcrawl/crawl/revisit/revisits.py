@@ -33,8 +33,7 @@ from webcrawl.crawl.revisit.queue_entry import (
     turn_of,
 )
 from webcrawl.crawl.revisit.record import PageRecord, pack
-from webcrawl.frontier.blocks import Blocks
-from webcrawl.frontier.fifo import BLOCK, Pool
+from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
 MEMORY = 16 << 20

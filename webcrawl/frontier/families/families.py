@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.families.learning import Brings, Learning, Said
+from webcrawl.frontier.families.learning import Brings, DomainLearning, Said
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -26,15 +26,24 @@ BATCH = 16  # domains that are written in one slice: about 2 ms
 
 
 @dataclass(slots=True)
-class Look:
+class PageLook:
     """What one page in flight was found to bring."""
 
-    learning: Learning
+    learning: DomainLearning
     keys: tuple[int, int, int, int]  # of its families
     said: Said
     leads: Brings = Brings.NOTHING
     blind: Sequence[int] = (0, 0, 0, 0)
     varying: int | None = None  # the family with new segments masked
+
+    @property
+    def brings(self) -> Brings | None:
+        """What the page brought; None if nobody knows."""
+        if self.said.new is None:
+            return None
+        if self.said.new:
+            return Brings.NEWS
+        return max(self.leads, Brings.DOUBT) if self.said.title else self.leads
 
 
 class Families:
@@ -42,9 +51,9 @@ class Families:
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
         self._db, self._room, self._held = db, memory, 0
-        self._known: OrderedDict[str, Learning] = OrderedDict()
+        self._known: OrderedDict[str, DomainLearning] = OrderedDict()
         self._dirty: set[str] = set()
-        self._looks: dict[str, Look | None] = {}  # of pages in flight; None: it was not worth one
+        self._looks: dict[str, PageLook | None] = {}  # of pages in flight; None: it was not worth one
         self._targets: dict[str, str] = {}  # of answers in flight that name one URL, as redirects do
 
     def waits(self, name: str, url: str) -> bool:
@@ -59,7 +68,7 @@ class Families:
         keys = learning.families_of(url)
         if learning.wants(keys):
             varying = learning.varying_of(url)
-            self._looks[url] = Look(learning, keys, learning.look(url, body), varying=varying)
+            self._looks[url] = PageLook(learning, keys, learning.look(url, body), varying=varying)
         else:
             learning.passed(url)
             self._looks[url] = None
@@ -88,10 +97,10 @@ class Families:
         if look is None and (link.url in self._looks or not 200 <= status < 300):
             return False
         self._dirty.add(name)
-        look = look or Look(
+        look = look or PageLook(
             learning, learning.families_of(link.url), Said(new=False), varying=learning.varying_of(link.url)
         )
-        brings = None if look.said.new is None else Brings.NEWS if look.said.new else look.leads
+        brings = look.brings
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind, look.varying)
@@ -113,7 +122,7 @@ class Families:
         self._dirty.add(name)
         return self._of(name).try_again(pages, unlimited=unlimited)
 
-    def _of(self, name: str) -> Learning:
+    def _of(self, name: str) -> DomainLearning:
         learning = self._known.get(name)
         if learning is None:
             while self._held > self._room and len(self._known) >= LEAST:
@@ -125,10 +134,10 @@ class Families:
             self._known.move_to_end(name)
         return learning
 
-    def _load(self, name: str) -> Learning:
+    def _load(self, name: str) -> DomainLearning:
         data = self._db.get(META + name)
         try:
-            return Learning.unpack(data, self._db.get(MEMORY + name)) if data is not None else Learning()
+            return DomainLearning.unpack(data, self._db.get(MEMORY + name)) if data is not None else DomainLearning()
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table meta, {META}{name}: {error}") from error
 
@@ -138,7 +147,7 @@ class Families:
         if name in self._dirty:
             self._write(name, learning, least=1)
 
-    def _write(self, name: str, learning: Learning, least: int) -> None:
+    def _write(self, name: str, learning: DomainLearning, least: int) -> None:
         """Only what is folded is worth its bytes; all else is soon learnt again. `least`: entries that are."""
         self._dirty.discard(name)
         if learning.folded:

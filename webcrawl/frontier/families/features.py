@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
 LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
 LONG = 256  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
+BEYOND = 3  # runs with other words than the title's, with which a page is no news for a new title alone
 CELL = 3  # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is adverts'
+# Kinds of parts other than runs of text
+SOURCES, NUMBERS, WHOLE, OWN, TITLED = 1, 2, 3, 6, 7
 # How what follows a `<` begins if no run of text comes after it
 NO_TEXT = (b"a ", b"a>", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
 SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
+TITLE = re.compile(rb"<title[^>]*>([^<]{1,%d})" % LONG)
 DIGITS = b"0123456789"
 DIGIT, BETWEEN = b"0", b"\0"  # what stands for any digit, as a word that has one may be a nonce; and between two runs
 WORDS = bytes(
@@ -34,49 +38,78 @@ def words_of(values: Iterable[str]) -> set[bytes]:
 class Features:
     """The numbers of a page's parts, each a crc: of its runs of text, of what it embeds, of its short runs together.
 
+    `title` is that of the title's words, if other runs say more: the runs that say no more, such as a heading that
+    repeats it, are then no parts. It is None on a page that was not seen whole, as what is new may be further down.
+
     Of a run that echoes the URL there are two, in `echoing`: with these words, as others may have it, and without. So
     there are, in `own`, of one with words of the URL that no other has; without them it may say nothing: None.
 
     No loop and no expression runs over its words: either would take more than all else that is done for a page.
     """
 
-    __slots__ = ("echoing", "own", "parts", "whole")
+    __slots__ = ("echoing", "own", "parts", "title", "whole")
 
     def __init__(self, body: bytes, address: set[bytes], echo: set[bytes]) -> None:
         """`address`: words of its URL; `echo`: those that many URLs of its family have, which say nothing."""
         lower = body[:LOOKED_AT].lower()
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
         said = [run for run in _words(runs) if not run <= echo]
+        mine = address - echo
+        self.title: int | None = None
+        is_whole = len(runs) < MOST and len(body) <= LOOKED_AT
+        if is_whole:
+            said = self._beyond_title(said, _title(lower) - echo, mine, echo)
+
         number = {word: crc32(word) for word in set().union(*said)}
         value = number.__getitem__
-        plain = [run for run in said if run.isdisjoint(echo)] if echo else said
-        mine = address - echo
+        plain = said
+        self.echoing: list[tuple[int, int]] = []
+        if echo:
+            plain = [run for run in said if run.isdisjoint(echo)]
+            echoing = [run for run in said if not run.isdisjoint(echo)]
+            self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
         own = [run for run in plain if not run.isdisjoint(mine)] if mine else []
-        self.own = [
-            (
-                crc32(b"%d" % sum(map(value, run))),
-                crc32(b"%d" % sum(map(value, left)), 6) if (left := run - mine) else None,
-            )
-            for run in own
-        ]
+        self.own = [(_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own]
         if own:
             plain = [run for run in plain if run.isdisjoint(mine)]
-        parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
-        self.echoing = [
-            (crc32(b"%d" % sum(map(value, run))), crc32(b"%d" % sum(map(value, run - echo))))
-            for run in (said if echo else ())
-            if not run.isdisjoint(echo)
-        ]
-        parts += [crc32(source, 1) for source in _sources(lower)]
-        text = b" ".join(runs)
-        digits = len(text) - len(text.translate(None, DIGITS))
-        if digits * 4 >= PLENTY:
-            numbers = {word for word in text.translate(ASCII).split() if not word.isalpha()} - address
-            if sum(map(len, numbers)) >= PLENTY:
-                parts.append(crc32(b" ".join(sorted(numbers)), 2))
-        self.parts = parts
-        cells = set().union(*[left for run in said if len(left := run - echo if echo else run) <= CELL])
-        self.whole = crc32(b"%d" % sum(map(value, cells)), 3)
+        self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
+        self.parts += [crc32(source, SOURCES) for source in _sources(lower)]
+        numbers = _numbers(runs, address)
+        if numbers is not None:
+            self.parts.append(numbers)
+        short = [run - echo for run in said] if echo else said
+        cells = set().union(*[run for run in short if len(run) <= CELL])
+        self.whole = _sum(cells, value, WHOLE)
+
+    def _beyond_title(
+        self, said: list[set[bytes]], title: set[bytes], mine: set[bytes], echo: set[bytes]
+    ) -> list[set[bytes]]:
+        """Return the runs that say more than the title, and note the title; all of them if these are too few."""
+        if not title or not title.isdisjoint(mine):
+            return said
+        known = title | echo
+        beyond = [run for run in said if not run <= known]
+        if len(beyond) < BEYOND:
+            return said
+        self.title = _sum(title, crc32, TITLED)
+        return beyond
+
+
+def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
+    """The number of some words in any order; `kind`: of what they are."""
+    return crc32(b"%d" % sum(map(value, words)), kind)
+
+
+def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
+    """The number of all numbers and hashes on the page, if they are so many that they are its content."""
+    text = b" ".join(runs)
+    digits = len(text) - len(text.translate(None, DIGITS))
+    if digits * 4 < PLENTY:
+        return None
+    numbers = {word for word in text.translate(ASCII).split() if not word.isalpha()} - address
+    if sum(map(len, numbers)) < PLENTY:
+        return None
+    return crc32(b" ".join(sorted(numbers)), NUMBERS)
 
 
 def _runs(lower: bytes) -> list[bytes]:
@@ -100,6 +133,12 @@ def _words(runs: list[bytes]) -> list[set[bytes]]:
     return [
         {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()} for text in texts
     ]
+
+
+def _title(lower: bytes) -> set[bytes]:
+    """The words of a page's title; none if it has no title."""
+    found = TITLE.search(lower)
+    return _words([found[1]])[0] if found is not None else set()
 
 
 def _sources(lower: bytes) -> list[bytes]:

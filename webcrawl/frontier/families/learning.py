@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.frontier.families.features import Features, words_of
 from webcrawl.frontier.families.memory import Memory
-from webcrawl.frontier.families.shapes import Shape, parts_of, shape_of
+from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 
 MOST = 128  # families of a domain
 FOLDS = (24, 48, 64, 96)  # pages that bring nothing new before a family is folded: the closest, and the wider ones
@@ -48,10 +48,14 @@ class Brings(IntEnum):
 
 
 class Said(NamedTuple):
-    """Whether a page says something new, None if nobody knows; and whether nothing of it but its own address."""
+    """Whether a page says something new, None if nobody knows.
+
+    `address`: nothing is new but its own address. `title`: it says nothing new under a title that no page had.
+    """
 
     new: bool | None
     address: bool = False
+    title: bool = False
 
 
 class Family:
@@ -134,7 +138,16 @@ class Family:
         return False
 
 
-class Learning:
+def _blindness(fresh: int, known: int, *, address: bool) -> int:
+    """Return what a page with so many new and known links to a family is for it: 1 if it leads on blindly."""
+    if address and fresh:
+        return 1
+    if known:
+        return -KNOWN
+    return int(fresh > 1)
+
+
+class DomainLearning:
     """The families of a domain, those of which no page came for the longest forgotten first."""
 
     def __init__(self) -> None:
@@ -207,7 +220,7 @@ class Learning:
         masked = shape.masked(fresh) if fresh else shape.families[0]
         return masked ^ FRESH * len(fresh) if masked != shape.families[0] else None
 
-    def _fresh(self, shape: Shape) -> list[str]:
+    def _fresh(self, shape: UrlShape) -> list[str]:
         """Return the values that no page of the domain had before."""
         has = self.memory.has
         return [value for value in shape.all if not has(crc32(value.encode(), VALUE))]
@@ -283,28 +296,36 @@ class Learning:
         Nobody knows, if a page with one of its values was not looked at. It says nothing but its address if all that is
         new are runs that others have with other words in the place of its own.
         """
-        shape, add = shape_of(url), self.memory.add
+        shape = shape_of(url)
+        add = self.memory.add
         # The words of values that came with other URLs before are no news
         echo = [value for value in shape.all if self._meets(value)]
         features = Features(body, words_of(shape.all), words_of(echo))
-        more = sum(map(add, features.parts)) + sum(add(run) & add(left) for run, left in features.echoing) > 0
-        own = [left is not None and add(left) for run, left in features.own if add(run)]
+        # Every part is added, be the page new by another one or not
+        new_parts = sum(map(add, features.parts))
+        new_parts += sum(add(run) & add(left) for run, left in features.echoing)
+        new_own = [left is not None and add(left) for run, left in features.own if add(run)]
         # Where one value says which page it is, the words may be known and only their choice new
-        chosen = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
-        if not (more or own or chosen):
-            return Said(new=False)
+        is_new_choice = add(features.whole) and len(shape.values) == 1 and shape.values[0] not in echo
+        is_new_title = features.title is not None and add(features.title)
+        if not (new_parts or new_own or is_new_choice):
+            return Said(new=False, title=is_new_title)
         if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
             return Said(new=None)
-        return Said(new=True, address=bool(own) and not more and not any(own))
+        return Said(new=True, address=bool(new_own) and not new_parts and not any(new_own))
 
     def follow(self, url: str, links: Sequence[str], *, address: bool = False) -> tuple[Brings, list[int]]:
         """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
 
         `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads.
         """
-        own, add, looked = shape_of(url).families, self.memory.add, 0
-        below, found = url.rstrip("/") + "/", Brings.NOTHING
-        fresh, known = [0] * len(own), [0] * len(own)
+        own = shape_of(url).families
+        add = self.memory.add
+        below = url.rstrip("/") + "/"
+        found = Brings.NOTHING
+        looked = 0  # links to families of the page
+        fresh = [0] * len(own)
+        known = [0] * len(own)
         for link in links[:LINKS]:
             shape = shape_of(link)
             target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[:2], own[1])
@@ -320,9 +341,7 @@ class Learning:
                     fresh[at] += 1
             if new and target and found is not Brings.LINKS:
                 found = target
-        if address:
-            return found, [1 if fresh[at] else -KNOWN if known[at] else 0 for at in range(len(own))]
-        return found, [-KNOWN if known[at] else fresh[at] > 1 for at in range(len(own))]
+        return found, [_blindness(new, old, address=address) for new, old in zip(fresh, known, strict=True)]
 
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
         """What a link to a family brings, as far as is known; `keys`: it and the next wider one, `own`: the page's.

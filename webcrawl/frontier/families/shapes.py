@@ -22,7 +22,7 @@ CLOSE, WIDE = range(2)  # of them: the closest, and all that has the same first 
 Families = tuple[int, int, int, int]
 
 
-class Shape(NamedTuple):
+class UrlShape(NamedTuple):
     """Families, from the closest to the widest, each as a number, and what varies in the closest.
 
     The closest has the URL's host, its path with masks, and its parameters' names; the next all that has the same
@@ -55,7 +55,7 @@ def parts_of(value: str) -> tuple[list[str], bool]:
 
 
 @lru_cache(maxsize=1024)  # a URL is looked at as a link, when its turn has come, and when it is answered
-def shape_of(url: str) -> Shape:
+def shape_of(url: str) -> UrlShape:
     """The families of a canonical URL; those but the closest are of all hosts of its domain."""
     head, _, query = url.partition("?")
     _, _, host, *segments = head.split("/")
@@ -89,7 +89,7 @@ def shape_of(url: str) -> Shape:
     name = "" if name == "www" else name
     also = values[len(values) - len(names) :]
     path = (host, *masked)
-    return Shape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name, path, form)
+    return UrlShape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name, path, form)
 
 
 def _close(host: str, masked: Sequence[str], form: str) -> int:

@@ -1,7 +1,8 @@
 """A Bloom filter (Nielsen's and Mischel's choice): small and immediate, but it loses some new URLs.
 
-The bits are written to a file now and then (bloomfile.py), the keys added since to the key log. Saving only changed
-blocks of bits would gain nothing: at 25,000 new keys per second all change between two checkpoints.
+The bits are written to a file now and then (bloomfile.py). The keys added since are in the key log, rows of the table
+meta; replaying them restores the set. Saving only changed blocks of bits would gain nothing: at 25,000 new keys per
+second all change between two checkpoints.
 """
 
 from __future__ import annotations
@@ -9,22 +10,110 @@ from __future__ import annotations
 import logging
 import math
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 from pybloom_live import BloomFilter
 
-from webcrawl.frontier.seen import bloomfile
+from webcrawl.frontier.seen.bloomfile import check_bits, read_bits, write_bits
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.files import Names
-from webcrawl.frontier.seen.journal import Journal
-from webcrawl.frontier.seen.layout import BLOOM_FILE
-from webcrawl.frontier.seen.protocol import unseen_lately
+from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, load_state, unseen_lately
+from webcrawl.frontier.seen.sorted_keys import Names, packed
+from webcrawl.frontier.seen.waiting_records import WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
+
+ROW = 8192  # keys per row: 64 KiB
+
+
+class KeyLog:
+    """Keys in order of arrival, numbered. The row `seen.keys.<n>` starts with key number n."""
+
+    def __init__(self, db: CrawlDB, row: int = ROW) -> None:
+        self._db, self._size = db, row
+        found = db.query("SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",))
+        rows = sorted((int(name.removeprefix(KEY_ROWS)), size // 8) for name, size in found)
+        self.begin = rows[0][0] if rows else 0
+        self.end = self.begin
+        for first, count in rows:
+            if first != self.end:
+                raise DamagedFile(db.path, 0, f"table meta, {KEY_ROWS}{self.end}: not there")
+            self.end += count
+        self._rows = deque(first for first, _ in rows)
+        self._keys = array("Q")  # the unfinished row
+        self._saved = 0
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def append(self, keys: array[int]) -> None:
+        self._keys.extend(keys)
+        self.end += len(keys)
+        if len(self._keys) >= self._size:
+            self.cut()
+
+    def cut(self) -> int:
+        """Finishes the last row; returns the number of the next key."""
+        self.save()
+        if self._keys:
+            self._rows.append(self.end - len(self._keys))
+            self._keys, self._saved = array("Q"), 0
+        return self.end
+
+    def save(self) -> None:
+        """Writes the unfinished row, replacing its earlier version."""
+        if len(self._keys) != self._saved:
+            data = packed(self._keys)
+            self._db.set(f"{KEY_ROWS}{self.end - len(self._keys)}", data)
+            self._saved = len(self._keys)
+
+    def forget(self, before: int) -> None:
+        """Removes the rows before key number `before`, which starts a row."""
+        self.begin = before
+        while self._rows and self._rows[0] < before:
+            self._db.execute("DELETE FROM meta WHERE name = ?", (f"{KEY_ROWS}{self._rows.popleft()}",))
+
+    def replay(self) -> Iterator[list[int]]:
+        """The keys on disk, row by row."""
+        for first in self._rows:
+            yield np.frombuffer(self._db.get(f"{KEY_ROWS}{first}") or b"", "<u8").tolist()
+
+
+class Journal:
+    """Key log, counters, and the records not yet taken; `len` is the number of these."""
+
+    def __init__(self, db: CrawlDB, store: str) -> None:
+        self._db = db
+        self.state = load_state(db, store)
+        self.keys = KeyLog(db)
+        self._waiting = WaitingRecords(db, self.state.begin, self.state.end)
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def append(self, keys: array[int], records: Sequence[bytes]) -> None:
+        """Adds new keys and their records."""
+        self.keys.append(keys)
+        self._waiting.append(keys, records)
+        self.state.new += len(keys)
+
+    def take(self, limit: int) -> list[bytes]:
+        begin, end = self._waiting.begin, min(self._waiting.begin + limit, self._waiting.end)
+        return self._waiting.take(np.arange(begin, end), end)
+
+    def save(self) -> None:
+        self.keys.save()
+        self._waiting.save()
+        self.state.save(self._db, self._waiting.begin, self._waiting.end, self._waiting.end)
+
+    def check(self) -> Iterator[DamagedFile]:
+        return self._waiting.check()
+
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +148,7 @@ class BloomSeen:
         if self._file is None:
             self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
         else:
-            self._bloom = bloomfile.read(self._file)
+            self._bloom = read_bits(self._file)
             db.presence.add(self._file, self._file.stat().st_size)
         self._names.clean({self._file.name} if self._file is not None else ())
         for keys in self._log.replay():
@@ -139,7 +228,7 @@ class BloomSeen:
             self._log.forget(self._cut)
         if self._writing is None and len(self._log) >= self._snapshot:
             self._cut = self._log.cut()
-            self._writing = self._worker.submit(bloomfile.write, self._db.disk, self._names.new(), self._bloom)
+            self._writing = self._worker.submit(write_bits, self._db.disk, self._names.new(), self._bloom)
 
     def prepare(self) -> Iterator[None]:
         return iter(())
@@ -148,7 +237,7 @@ class BloomSeen:
         self._journal.save()
 
     def check(self) -> Iterator[DamagedFile]:
-        files = bloomfile.check(self._file) if self._file is not None else ()
+        files = check_bits(self._file) if self._file is not None else ()
         return chain(self._journal.check(), files)
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ CRC = struct.Struct("<I")
 PIECE = 1 << 20
 
 
-def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
+def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
     """Writes the bits; more may be set meanwhile."""
     bits = memoryview(bloom.bitarray)
     fd = disk.create(path)
@@ -45,7 +45,7 @@ def write(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
     return path
 
 
-def read(path: Path) -> BloomFilter:
+def read_bits(path: Path) -> BloomFilter:
     """The filter with its capacity and error rate, as it was written."""
     try:
         with regular(path) as file:
@@ -81,7 +81,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
     return head, error_rate, capacity, size
 
 
-def check(path: Path) -> Iterator[DamagedFile]:
+def check_bits(path: Path) -> Iterator[DamagedFile]:
     """Yields the damage of the file, if there is any."""
     try:
         with regular(path) as file:

@@ -1,23 +1,31 @@
-"""Content seen: the 128-bit digests of all bodies, looked up and added in one step, in bounded memory.
+"""Content seen: the digests of all bodies, and the bodies seen before whose links are followed all the same.
 
-On disk they are sorted files like F's, with two columns: a digest's first eight bytes are the key, its last eight
-the second value. New digests form a set in memory; a thread merges a full set into the files while the next fills.
+The 128-bit digests are looked up and added in one step, in bounded memory. On disk they are sorted files like F's,
+with two columns: a digest's first eight bytes are the key, its last eight the second value. New digests form a set in
+memory; a thread merges a full set into the files while the next fills.
+
+A page that was not translated is the same under `/da/` as under `/en/`, but its links lead to `/da/…`. Such a copy is
+followed once in each folder. A body that is found below itself, over and over, is a trap, and is not. A frameset, a
+page that redirects, "enter here", the start page of a program: such a small body, which many sites have in common, is
+followed once on each new registered domain, for its relative links lead to each site's own pages
+(docs/decisions/frontier-seen.md).
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
+from enum import Enum
 from threading import Event
 
 import numpy as np
 
 from webcrawl.base.readable import count
-from webcrawl.frontier.seen.files import Change, RunSet
-from webcrawl.frontier.seen.keys import ranges
 from webcrawl.frontier.seen.known_keys import Cancelled
+from webcrawl.frontier.seen.sorted_keys import Change, RunSet, ranges
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys, Run, RunWriter, between
@@ -161,3 +169,145 @@ def _range(fresh: Keys, replaced: list[Run], low: int, high: int, stop: Event) -
         raise Cancelled
     rows: Keys = np.concatenate([between(fresh, low, high), *(run.between(low, high) for run in replaced)], axis=1)
     return rows[:, np.argsort(rows[0], kind="stable")]
+
+
+FOLDERS = 4096  # of one host: in so many a body is followed, besides the one where it was new
+BELOW = 32  # of one host: so many of these may be below a folder that has the body, as `/da/` is below `/`
+LEVELS = 1  # so many of the folders above may have the body: a body that is below its own copy leads into itself
+
+
+class Copy(Enum):
+    """What becomes of the links of a body that was seen before."""
+
+    KNOWN = ""  # they were submitted, with this base
+    FOLLOWED = "followed"
+    ELSEWHERE = "elsewhere"  # left out: the site had no such page of its own, and may be a mirror
+    NESTED = "nested"  # left out: the body leads to itself, in ever more folders
+
+
+class Copies:
+    """The choice of copies whose links are followed.
+
+    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
+    memory, and is part of the same checkpoint.
+    """
+
+    def __init__(
+        self, holds: Callable[[bytes], bool], digest: Callable[[bytes], bytes], *, sites: bool, aliases: bool
+    ) -> None:
+        """`holds` says whether a digest is kept. `digest` is keyed.
+
+        `sites`: a copy counts only on a site that had the body before. `aliases`: `www.` in front of a host's name
+        makes no other site.
+        """
+        self._holds, self._digest, self._sites, self._aliases = holds, digest, sites, aliases
+        secret = digest(b"copies")  # in front of what is digested here: nobody can write a body with that digest
+        self._in_folder, self._on_host, self._at_path = secret + b"in", secret + b"on", secret + b"at"
+        self._folders, self._below = secret + b"folders", secret + b"below"
+
+    def notes(self, body: bytes, url: str) -> list[bytes]:
+        """The record to keep of the body with this digest where it is new, or new on its site."""
+        folder = self._folder(url)
+        notes = [self._digest(self._in_folder + body + folder.encode())]  # not _note: once for every page
+        if self._sites:
+            notes.append(self._digest(self._on_host + body + folder.partition("/")[0].encode()))
+        return notes
+
+    def judge(self, body: bytes, url: str, *, by_query: bool) -> tuple[Copy, list[bytes]]:
+        """What becomes of the links of a body that was seen before; if they are followed, with the record to keep.
+
+        `by_query`: it has links that begin with a question mark, which lead elsewhere from each file of a folder.
+        """
+        folder = self._folder(url)
+        host = folder.partition("/")[0]
+        if self._sites and not self._holds(self._note(self._on_host, body, host)):
+            return Copy.ELSEWHERE, []
+        places = [self._note(self._in_folder, body, folder)]
+        if by_query:
+            places.append(self._note(self._at_path, body, self._path(url)))
+        new = [place for place in places if not self._holds(place)]
+        if not new:
+            return Copy.KNOWN, []
+        room = self._room(self._folders, body, host, FOLDERS)
+        above = self._copies_above(body, folder)
+        if room and above:
+            nested = self._room(self._below, body, host, BELOW) if above <= LEVELS else []
+            room = [*room, *nested] if nested else []
+        return (Copy.FOLLOWED, [*new, *room]) if room else (Copy.NESTED, [])
+
+    def _copies_above(self, body: bytes, folder: str) -> int:
+        """How many folders above this one have the body; those beyond LEVELS need not be found."""
+        found = 0
+        for above in _above(folder):
+            found += self._holds(self._note(self._in_folder, body, above))
+            if found > LEVELS:
+                break
+        return found
+
+    def _room(self, kind: bytes, body: bytes, host: str, most: int) -> list[bytes]:
+        """The record of one copy more; empty if there were as many as there may be."""
+
+        def note(number: int) -> bytes:
+            """Kept if more than `number` copies were followed."""
+            return self._note(kind + number.to_bytes(2, "big"), body, host)
+
+        before = bisect_left(range(most), 1, key=lambda number: not self._holds(note(number)))
+        return [note(before)] if before < most else []
+
+    def _note(self, kind: bytes, body: bytes, place: str) -> bytes:
+        return self._digest(kind + body + place.encode())
+
+    def _path(self, url: str) -> str:
+        """Host and path. The same site by another scheme is the same."""
+        path = url.partition("?")[0].partition("://")[2]
+        return path.removeprefix("www.") if self._aliases else path
+
+    def _folder(self, url: str) -> str:
+        return self._path(url).rpartition("/")[0] + "/"
+
+
+def _above(folder: str) -> Iterator[str]:
+    """The folders above this one, the closest first."""
+    at = folder.rfind("/", 0, -1)
+    while at >= 0:
+        yield folder[: at + 1]
+        at = folder.rfind("/", 0, at)
+
+
+SHELL_SIZE = 4096  # bytes of a body: a larger one is a page of its own, which is skipped on mirrors
+DOMAINS = 4096  # on so many a body is followed, besides the one where it was new
+
+
+class Shells:
+    """The choice of bodies that are followed although they were seen.
+
+    It keeps nothing itself: what is to be remembered are digests to be kept among those of bodies. So it takes no
+    memory, and is part of the same checkpoint.
+    """
+
+    def __init__(
+        self, holds: Callable[[bytes], bool], digest: Callable[[bytes], bytes], domain: Callable[[str], str]
+    ) -> None:
+        """`holds` says whether a digest is kept. `digest` is keyed, and `domain` gives a URL's registered domain."""
+        self._holds, self._digest, self._domain = holds, digest, domain
+        self._secret = digest(b"shells")  # in front of what is digested here: nobody can write a body with that digest
+
+    def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
+        """The record to keep if the body with this digest is followed, found after so many redirects in a row.
+
+        Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole site is not crawled.
+        """
+        domain = self._domain(url)
+        if self._holds(self._of_domain(domain, redirects)):
+            return []
+        before = bisect_left(range(DOMAINS), 1, key=lambda number: not self._holds(self._of_body(body, number)))
+        if before == DOMAINS:
+            return []
+        return [self._of_body(body, before), *(self._of_domain(domain, hops) for hops in range(redirects + 1))]
+
+    def _of_domain(self, domain: str, redirects: int) -> bytes:
+        return self._digest(self._secret + b"%d " % redirects + domain.encode())
+
+    def _of_body(self, body: bytes, number: int) -> bytes:
+        """Kept if the body was followed on more than `number` domains."""
+        return self._digest(self._secret + body + number.to_bytes(2, "big"))

@@ -1,6 +1,6 @@
 """Mercator's duplicate URL eliminator (section 3.2), for crawls of any size: the default seen store.
 
-Cache misses go to T (buffer.py) and U (waiting_records.py). When T is large enough, a thread merges it with F
+Cache misses go to T and U (waiting_records.py). When T is large enough, a thread merges it with F
 (known_keys.py), and the new records of U come out in the order of submission.
 """
 
@@ -19,13 +19,11 @@ import numpy as np
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.readable import count
-from webcrawl.frontier.seen.buffer import Buffer, Frozen
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.files import Names
-from webcrawl.frontier.seen.known_keys import Known, Sweep, Swept
-from webcrawl.frontier.seen.layout import Layout, layout
-from webcrawl.frontier.seen.protocol import SortedKeys, load_state, unseen_lately
-from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, Waiting
+from webcrawl.frontier.seen.known_keys import Buffer, Frozen, KnownKeys, Sweep, Swept
+from webcrawl.frontier.seen.protocol import Layout, SortedKeys, layout, load_state, unseen_lately
+from webcrawl.frontier.seen.sorted_keys import Names
+from webcrawl.frontier.seen.waiting_records import PIECE, Verdicts, WaitingRecords
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.worker import Worker
@@ -72,9 +70,9 @@ class DiskSeen:
         self._db, self._cache, self._on_ready = db, cache, on_ready
         self._sizes = sizes or layout(memory)
         self._state = load_state(db, "disk")
-        self._u = Waiting(db, self._state.begin, self._state.end, self._sizes.row)
+        self._u = WaitingRecords(db, self._state.begin, self._state.end, self._sizes.row)
         self._verdicts = Verdicts(db, self._state.begin, self._state.judged)
-        self._f = Known(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
+        self._f = KnownKeys(db, fresh_limit=self._sizes.fresh, growth=self._sizes.growth)
         self._frozen: Frozen | None = None
         self._merging: Future[Swept] | None = None
         self._stop = Event()

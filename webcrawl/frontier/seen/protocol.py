@@ -1,7 +1,8 @@
-"""What all seen stores have in common: the interface that their callers use, and the state that they save.
+"""What all seen stores have in common: the interface that their callers use, their state, and their share of memory.
 
 A seen store is the duplicate URL eliminator (Mercator, section 3.2). Its keys may move to another crawl of the same
-hive. The first step of every store is the URL cache, which drops what was submitted recently.
+hive. The first step of every store is the URL cache, which drops what was submitted recently. Calculations and
+measurements of the sizes are in docs/seen.md.
 """
 
 from __future__ import annotations
@@ -17,11 +18,52 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.runs import Keys, between
 
+KEY_ROWS = "seen.keys."  # before a number, in the table meta: a row of the log of a Bloom filter's keys
+BLOOM_FILE = "seen.bloom"  # key in the table meta: the name of the file with a Bloom filter's bits
+CACHE_SIZE = 65_536  # entries of the URL cache: Broder, Najork and Wiener find 50,000 enough for any crawl
+CACHE_ENTRY = 250  # bytes per entry of the URL cache while its table grows: CLOCK 234, LRU 252, RANDOM 141
+
+
+@dataclass(slots=True, frozen=True)
+class Layout:
+    """The sizes of the eliminator's parts."""
+
+    chunk: int  # most keys of T in memory before they are spilled
+    budget: int  # rows that a merge handles at once
+    largest: int  # most records per merge: T grows with F up to here
+    least: int = 1 << 18  # fewest keys of T per merge, however small F is: 2 MiB
+    row: int = 8192  # records per row of U: half a megabyte of 70-byte URLs, compressed in 1 ms
+    fresh: int = 1 << 17  # most keys of F in memory: a megabyte to write at a checkpoint
+    at_once: int = 4096  # most records that an early merge handles in the caller's thread, if F is in memory: 1 ms
+    share: float = 0.1  # T grows to this share of F
+    growth: float = 1.0  # a merge rewrites runs up to this many times as large as what it writes anyway
+
+
+def cache_size(memory: int) -> int:
+    """Entries of the URL cache, which has half of the bytes for all seen stores at most."""
+    return min(CACHE_SIZE, memory // 2 // CACHE_ENTRY)
+
+
+def shares(memory: int) -> tuple[int, int]:
+    """Splits the bytes for all seen stores into those of the URL store and the content store, after the URL cache."""
+    content = memory // 8
+    return max(memory // 8, memory - content - CACHE_ENTRY * cache_size(memory)), content
+
+
+def layout(memory: int) -> Layout:
+    """Five eighths of the bytes for T, a sixteenth for a merge's rows, an eighth for verdicts; the rest is reserve.
+
+    In the worst case T has a filling chunk, one being spilled and the last one of T', the latter two with their sort
+    order: 40 bytes per key. A row in a merge takes 128 bytes; a verdict two bits, for this merge and the next.
+    """
+    return Layout(chunk=max(1, memory // 64), budget=max(1, memory // 2048), largest=max(1, memory // 2))
+
+
 STATE = "seen.state"
 
 
 @dataclass(slots=True)
-class State:
+class SeenState:
     """Saved as JSON, so that it is readable in the sqlite3 shell."""
 
     store: str  # the kind of store: each kind reads the tables differently
@@ -54,13 +96,13 @@ class State:
         }
 
 
-def load_state(db: CrawlDB, store: str) -> State:
+def load_state(db: CrawlDB, store: str) -> SeenState:
     """The state at the last checkpoint, or an initial one in a new crawl."""
     value = db.get(STATE)
     if value is None:
-        return State(store)
+        return SeenState(store)
     try:
-        state = State(**json.loads(value))
+        state = SeenState(**json.loads(value))
     except (ValueError, TypeError) as error:
         raise DamagedFile(db.path, 0, f"table meta, {STATE}: {error}") from error
     if state.store != store:
@@ -115,7 +157,7 @@ class SortedKeys(Protocol):
         """The first ones with low <= key <= high, at most so many: go on behind the last one."""
 
 
-class Snapshot:
+class KeysInMemory:
     """Ascending keys in memory."""
 
     def __init__(self, keys: Keys) -> None:
@@ -144,7 +186,7 @@ class ExportsKeys(Protocol):
 
 
 def unseen_lately(
-    cache: UrlCache, state: State, keys: Sequence[int], records: Sequence[bytes]
+    cache: UrlCache, state: SeenState, keys: Sequence[int], records: Sequence[bytes]
 ) -> tuple[array[int], Sequence[bytes]]:
     """The part of a batch that misses the cache; updates the counters."""
     if len(keys) != len(records):

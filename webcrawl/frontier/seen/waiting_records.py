@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.zstd_frame import pack_checked, unpack
-from webcrawl.frontier.seen.keys import Bits, marked, packed
+from webcrawl.frontier.seen.sorted_keys import Bits, marked, packed
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -41,7 +41,7 @@ class _Row:
         return [data[a:b] for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)]
 
 
-class Waiting:
+class WaitingRecords:
     """U, from the first record not yet taken (`begin`) to the next one to be submitted (`end`)."""
 
     def __init__(self, db: CrawlDB, begin: int, end: int, row: int = ROW) -> None:
@@ -60,10 +60,12 @@ class Waiting:
         """First and last (exclusive) ordinal of each row on disk."""
         rows: deque[tuple[int, int]] = deque()
         for first, size in self._db.query("SELECT seq, length(keys) FROM waiting ORDER BY seq"):
-            if size % 8 or (rows and first != rows[-1][1]):
+            continues = not rows or first == rows[-1][1]
+            if size % 8 or not continues:
                 raise self._damaged(first, "there is a gap between rows")
             rows.append((first, first + size // 8))
-        if (rows and not (rows[0][0] <= begin and rows[-1][1] == end)) or (not rows and begin != end):
+        is_whole = rows[0][0] <= begin and rows[-1][1] == end if rows else begin == end
+        if not is_whole:
             raise self._damaged(begin, "records are missing")
         return rows
 
@@ -237,7 +239,8 @@ class Verdicts:
             if piece.first != at:
                 raise self._damaged(at, "no verdict")
             at = piece.end
-        if at != end or (pieces and pieces[0].first > begin) or (not pieces and begin != end):
+        is_whole = pieces[0].first <= begin if pieces else begin == end
+        if at != end or not is_whole:
             raise self._damaged(begin, "no verdict")
         return deque(pieces)
 

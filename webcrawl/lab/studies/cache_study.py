@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition, SlotMap
-from webcrawl.frontier.seen.layout import CACHE_SIZE
+from webcrawl.frontier.seen.protocol import CACHE_SIZE
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.traces import Numbers, Trace

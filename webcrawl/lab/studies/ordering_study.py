@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.loading import missing
-from webcrawl.frontier.arguments import BIAS
-from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.core import BIAS
+from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
 from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting

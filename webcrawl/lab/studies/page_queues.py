@@ -10,7 +10,7 @@ from itertools import accumulate
 from random import Random
 from typing import Protocol
 
-from webcrawl.frontier.best_first import Sift
+from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies.page_signals import Signal, Votes
 
 STALE = 4  # entries of a heap per page that waits, before those are removed that no longer hold

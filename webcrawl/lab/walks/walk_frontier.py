@@ -14,15 +14,14 @@ from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.crawl.open_frontier import Needs, need
-from webcrawl.frontier.arguments import Hooks, Queues, Rules, Shape
-from webcrawl.frontier.core import Core
+from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.protocol import FrontierFactory
 from webcrawl.frontier.rotation import Rotation
 from webcrawl.frontier.state import open_frontier
-from webcrawl.frontier.url_selection import Giving
+from webcrawl.frontier.url_selection import UrlSelection
 from webcrawl.lab.walks.walkers import META, Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -60,7 +59,7 @@ class WalkLook(Look):
 class WalkOutage(Outage):
     """Gives no probe once all visits are made."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: Giving, walkers: Walkers) -> None:
+    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection, walkers: Walkers) -> None:
         super().__init__(core, rotation, giving)
         self._walkers = walkers
 

@@ -126,7 +126,7 @@ class FailedRow(NamedTuple):
     planned: float = 0.0  # seconds for which it was to be left alone after that
     asked: float = 0.0  # of these, for how many it has asked itself (Retry-After)
     # Before it fails: checksums of the URLs that its last answers, all of them errors, were charged to; negative if the
-    # URL had been charged before (unwell.py)
+    # URL had been charged before (health.py)
     unwell: tuple[int, ...] = ()
 
 
@@ -193,7 +193,7 @@ class HostRow(NamedTuple):
     wall: WallRow | None = None
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
-    listed: list[Any] | None = None  # what its sitemaps have brought (frontier/listed.py)
+    listed: list[Any] | None = None  # what its sitemaps have brought (frontier/host_queues.py)
     origins: Sequence[OriginRow] = ()  # those that fail or wait alone; their retries are among the host's, too
 
     @property

@@ -139,7 +139,7 @@ def _cut(found: Counter[str]) -> dict[str, int]:
 
 
 def _queued(found: Counter[str]) -> str:
-    from webcrawl.frontier.check_frontier import OTHER  # noqa: PLC0415 - as above
+    from webcrawl.frontier.check_state import OTHER  # noqa: PLC0415 - as above
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
     return f"the URLs of {others[0]} are not looked at" if others else f"{count(found['queued'], 'URL')} queued"

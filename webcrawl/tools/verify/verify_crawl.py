@@ -18,9 +18,8 @@ import msgpack
 from webcrawl.base.loading import load
 from webcrawl.crawl.hive.letter_check import check_letters
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
-from webcrawl.frontier.check_frontier import check_frontier
-from webcrawl.frontier.seen.check_seen import check_portions, check_seen
-from webcrawl.frontier.seen.files import SeenFiles, opened
+from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
+from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
 from webcrawl.net.check_robots import check_robots
 from webcrawl.record.fulltext.check_texts import Texts, check_fulltext
 from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, stored_of

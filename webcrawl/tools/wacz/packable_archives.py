@@ -17,7 +17,7 @@ from isal import isal_zlib
 
 from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
-from webcrawl.frontier.seen.files import opened
+from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.record.objectstore.storing import elsewhere
 from webcrawl.record.warc.reader import Record
 from webcrawl.record.warc.unpacking import Torn

@@ -15,9 +15,8 @@ import numpy.typing as npt
 from webcrawl.base.model import Packed, is_link, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.base.zstd_frame import unpack
-from webcrawl.frontier.seen import journal, known_keys, waiting_records
-from webcrawl.frontier.seen.layout import BLOOM_FILE
-from webcrawl.frontier.seen.protocol import STATE, State
+from webcrawl.frontier.seen import known_keys, waiting_records
+from webcrawl.frontier.seen.protocol import BLOOM_FILE, KEY_ROWS, STATE, SeenState
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -42,7 +41,7 @@ class Known:
         self._closing = ExitStack()
         self.odd: list[str] = []
         self.missing = False
-        state = meta_row.value(snapshot, STATE, lambda data: State(**json.loads(data)), State("disk"))
+        state = meta_row.value(snapshot, STATE, lambda data: SeenState(**json.loads(data)), SeenState("disk"))
         self.store, self._begin, self._judged = state.store, state.begin, state.judged
         self._fresh: Keys = np.frombuffer(meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8")
         self._runs: list[Run] = []
@@ -67,11 +66,11 @@ class Known:
         name = self._snapshot.get(BLOOM_FILE)
         if name is None:
             return None
-        from webcrawl.frontier.seen import bloomfile  # noqa: PLC0415 - and its library, which other seen stores do without
+        from webcrawl.frontier.seen.bloomfile import read_bits  # noqa: PLC0415 - and its library, which other seen stores do without
 
         path = self._snapshot.path.parent / "seen" / Path(name.decode(errors="replace")).name
         try:
-            bits: Container[int] = bloomfile.read(path)
+            bits: Container[int] = read_bits(path)
         except DamagedFile as damage:
             self.missing = not path.exists()
             self.odd.append(str(damage))
@@ -89,7 +88,7 @@ class Known:
             _note(found, wanted, run.contains(wanted), f"state/seen/{run.path.name}")
         _note(found, wanted, np.isin(wanted, self._fresh), "the last merge")
         if self.store != "disk":
-            for (logged,) in self._snapshot.rows("SELECT value FROM meta WHERE name GLOB ?", (f"{journal.NAME}*",)):
+            for (logged,) in self._snapshot.rows("SELECT value FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)):
                 _note(found, wanted, np.isin(wanted, np.frombuffer(_whole(logged), "<u8")), "the set in memory")
         if self._bloom is not None:
             for key in wanted.tolist():
