@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
-from tests.support.seens import ROOMY, STORES, disk
-from webcrawl.base.model import Link
+from tests.support.seens import STORES
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.why.known_urls import opened
 
@@ -47,32 +46,10 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
         assert one.record.startswith(f"{key} ".encode())
 
 
-def test_new_links_on_their_way(tmp_path):
-    """Links that were new at their merge count for their hosts until they are taken; what was known then does not."""
-    db = CrawlDB(tmp_path / "state")
-    seen = disk(db, sizes=ROOMY)
-    for batch in (range(20), range(10, 30)):
-        seen.submit(list(batch), [Link(f"http://{'ab'[key % 2]}.test/{key}").pack() for key in batch])
-        seen.merge()
-    seen.submit([100], [Link("http://c.test/").pack()])
-    taken = len(seen.take(10))
-    for _ in db.prepare():
-        pass
-    db.checkpoint()
-    seen.close()
-    db.close()
-    snapshot, found = opened(tmp_path / "state")
-    with snapshot:
-        coming = found.on_their_way()
-    found.close()
-
-    assert (taken, coming) == (10, {"a.test": 10, "b.test": 10})
-
-
 def test_nobody_asked(tmp_path):
     """No keys are known of none."""
     CrawlDB(tmp_path / "state").close()
     snapshot, found = opened(tmp_path / "state")
     with snapshot:
-        assert (found.among([]), found.waiting([]), found.on_their_way()) == ({}, {}, {})
+        assert (found.among([]), found.waiting([])) == ({}, {})
     found.close()

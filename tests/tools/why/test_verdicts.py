@@ -7,13 +7,12 @@ import pytest
 from tests.support.claims import pattern
 from webcrawl.base.model import Link, Status
 from webcrawl.store.jobdir import crawl_line
-from webcrawl.store.jobdir.host_row import State
 from webcrawl.tools.why import queued, verdict
 from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts, scores_of
 from webcrawl.tools.why.filtering import REFUSES, Verdict
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load, new_host
+from webcrawl.tools.why.host_facts import DomainBudget
 from webcrawl.tools.why.known_urls import Waiting
 from webcrawl.tools.why.later import FOUND_LOG, IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.linking_pages import Linking
@@ -58,9 +57,7 @@ def said(state):
     paused = given.pop("crawl_paused", False)
     facts = Facts(URL, form, **given)
     found = verdict.verdict_on(facts)
-    return "\n".join(
-        (found.kind, found.reason, verdict.what_now(facts, {"paused": paused}), verdict.told_due(facts, 0.0))
-    )
+    return "\n".join((found.kind, found.reason, verdict.what_now(facts, {"paused": paused})))
 
 
 NEW = {}
@@ -68,7 +65,6 @@ GOOD = {"lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainBudget("a.test", 9, 9, 0, seed=False, waiting=3)
-SLOW = Load([9] * 50, [1.0] * 50, 1.0, 0.0)  # URLs and turns of hosts, and how many are fetched in a second
 DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
 SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
 
@@ -184,16 +180,6 @@ ROWS = [
     ),
     ("; its host is behind a wall: {}, {} since {}. {}", {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
     (verdict.TRIED, {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
-    (
-        " at the earliest: its host waits for a place among those in turn",
-        {**place(queued.HOST), "host": host(state=State.PARKED, failures=1), "delay": SimpleNamespace(turn=1.0)},
-        {**place(queued.HOST), "host": host(failures=1), "delay": SimpleNamespace(turn=1.0)},
-    ),
-    (
-        " (at the crawl's pace)",
-        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0), "load": SLOW},
-        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0)},
-    ),
     ("{}{} at {}, and is in the archive", {"entries": [SimpleNamespace(status=200, stamp="20261123100000")]}, GOOD),
     ("it was found, and is on its way into the queues", {"waiting": Waiting(LINK, judged=True)}, NEW),
     (

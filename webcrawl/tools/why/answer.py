@@ -28,9 +28,7 @@ from webcrawl.tools.why.verdict import (
     REFUSED,
     SEEN,
     UNKNOWN,
-    due_in,
     is_end,
-    told_due,
     verdict_on,
     what_now,
 )
@@ -154,9 +152,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
     ahead, refusal = source.ahead, first_refusal(facts.filters)
     queue = None
     if facts.place is not None:
-        due = due_in(facts, source.now())
-        queue = facts.place.to_json() | {"due_in": None if due is None else round(due, 1)}
-        queue["due"] = told_due(facts, source.now())
+        queue = facts.place.to_json(ahead)
     record = None
     if facts.host is not None and facts.delay is not None:
         record = host.to_json(

@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why.filtering import Verdict
 from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load
+from webcrawl.tools.why.host_facts import Delay, DomainBudget
 from webcrawl.tools.why.known_urls import Waiting
 from webcrawl.tools.why.later import Again, Later
 from webcrawl.tools.why.linking_pages import Linking
@@ -92,8 +92,6 @@ class Facts:
     networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
     delay: Delay | None = None
     rendering: str = ""  # what a browser has shown of its host
-    ended: int = 0  # URLs of its host since the checkpoint
-    load: Load | None = None  # of the crawl
     ahead: float = 0.0  # what the machine's clock shows beyond the crawl's
     paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said

@@ -18,11 +18,11 @@ from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.tools.why.facts import Facts, focus_of, scores_of
 from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
 from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, ended, load_of, rendering_of
+from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, rendering_of
 from webcrawl.tools.why.later import FOUND_LOG, among_records
 from webcrawl.tools.why.linking_pages import linking
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
+from webcrawl.tools.why.queued import Place, Search, Searched, among_portions
 from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
 from webcrawl.tools.why.time_words import iso_of, size
@@ -65,7 +65,6 @@ class Gathering:
         self._far(some, searched)
         self._again([facts for facts in some if facts.is_known and facts.place is None])
         self._ended_since(some)
-        self._turns([facts for facts in some if facts.place is not None and facts.place.where == HOST])
         self._log(some)
         self._skipped(some, urls)
         self._later([facts for facts in some if not (facts.is_known or facts.entries)])
@@ -137,17 +136,6 @@ class Gathering:
             lines = _lines(looked, facts.url)
             if lines:
                 facts.lines, facts.place = lines, None
-
-    def _turns(self, some: Sequence[Facts]) -> None:
-        """Finds what says when the turns come of those in their hosts' queues."""
-        source = self._source
-        hosts = {host_of(facts.url) for facts in some}
-        if hosts:
-            since, rate = ended(source.log(CRAWL_LOG), hosts, source.at + source.ahead)
-            at, per_ip = source.at if source.alive else source.now(), source.values["POLITENESS_PER_IP"]
-            load = load_of(source.snapshot, self._book, rate, at, source.seen.on_their_way(), per_ip=per_ip)
-            for facts in some:
-                facts.ended, facts.load = since[host_of(facts.url)], load
 
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""

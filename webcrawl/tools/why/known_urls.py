@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Collection, Container, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import zstandard
 
-from webcrawl.base.model import Packed, is_link, url_of
-from webcrawl.base.url_text import host_of
-from webcrawl.frontier.seen import journal, known_keys, waiting_records
+from webcrawl.base.model import Packed
+from webcrawl.frontier.seen import journal, known_keys
 from webcrawl.frontier.seen.layout import BLOOM_FILE
 from webcrawl.frontier.seen.protocol import STATE, State
 from webcrawl.store.errors import DamagedFile
@@ -23,7 +20,6 @@ from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.runs import Keys, Run
 
-AHEAD = 1 << 16  # new links whose hosts are looked at: a tenth of a second
 TRIES = 3  # a running crawl may replace files between the checkpoint that is read and their opening
 
 
@@ -112,29 +108,6 @@ class Known:
             for place, record in zip(places.tolist(), records, strict=True):
                 found[int(stored[place])] = Waiting(record, first + place < self._judged)
         return found
-
-    def on_their_way(self) -> Counter[str]:
-        """The links of each host that were new, and are not queued yet: of those whose turn comes first."""
-        found: Counter[str] = Counter()
-        new = np.sort(self._new())[:AHEAD]
-        for first, stored in self._rows() if len(new) else ():
-            places = new[(new >= first) & (new < first + len(stored))] - first
-            if len(places):
-                records = self._records(first, len(stored), places.tolist())
-                found.update(host_of(url_of(record)) for record in records if is_link(record))
-        return found
-
-    def _new(self) -> npt.NDArray[np.int64]:
-        """The ordinals of the records whose links were new when they were looked up."""
-        found = [np.zeros(0, np.int64)]
-        for name, value in self._snapshot.rows(
-            "SELECT name, value FROM meta WHERE name GLOB ?", (f"{waiting_records.VERDICTS}*",)
-        ):
-            try:
-                found.append(waiting_records.stored_ordinals(name, value, self._begin))
-            except ValueError as error:
-                raise self._snapshot.damaged(f"table meta, {name}: {error}") from error
-        return np.concatenate(found)
 
     def _rows(self) -> Iterator[tuple[int, Keys]]:
         for first, keys in self._snapshot.rows("SELECT seq, keys FROM waiting ORDER BY seq"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Collection, Container, Mapping
 from contextlib import ExitStack
 from functools import cached_property
@@ -91,12 +90,6 @@ class Source:
     def sheets(self) -> SavedSheets:
         """Settings that were ordered for single hosts."""
         return SavedSheets.read(self.snapshot)
-
-    @cached_property
-    def filtered(self) -> Counter[str]:
-        """Links dropped by each filter."""
-        tallies = meta_row.value(self.snapshot, meta_row.COUNTERS, meta_row.mapping, dict[str, Any]())
-        return Counter(tallies.get("refused", {}))
 
     @property
     def written(self) -> list[str]:

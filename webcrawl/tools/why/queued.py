@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgpack
 import zstandard
 
+from webcrawl.base.dates import iso
 from webcrawl.base.model import Packed, is_link, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.domain_table import FAMILIES
@@ -107,11 +108,14 @@ class Place:
         """True if it was tried, and is to be tried again."""
         return unpack(self.record).tried > 0
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, ahead: float) -> dict[str, Any]:
+        """`ahead`: what the machine's clock shows beyond the crawl's."""
         link = unpack(self.record)
         found: dict[str, Any] = {"where": self.where, "place": self.place + 1, "of": self.of}
         if self.level is not None:
             found["level"] = self.level
+        if self.at > 0:
+            found["not_before"] = iso(self.at + ahead)
         return found | {"attempt": link.tried + 1}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from webcrawl.base.readable import count
 
-UNITS = ((86_400.0, "day"), (3600.0, "hour"), (60.0, "minute"))
 MIB = 1 << 20
 
 
@@ -21,14 +20,6 @@ def stamp(digits: str) -> str:
 def iso_of(digits: str) -> str:
     """14 digits as the beginning of a time in a log."""
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}T{digits[8:10]}:{digits[10:12]}:{digits[12:14]}"
-
-
-def after(seconds: float) -> str:
-    """A duration, roughly, as a time to come."""
-    for unit, name in UNITS:
-        if seconds >= unit:
-            return f"in about {count(round(seconds / unit), name)}"
-    return f"in about {count(round(seconds), 'second')}" if seconds >= 1 else "at once"
 
 
 def size(number: int) -> str:

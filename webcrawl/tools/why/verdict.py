@@ -18,7 +18,7 @@ from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
-from webcrawl.store.jobdir.host_row import State, behind_wall
+from webcrawl.store.jobdir.host_row import behind_wall
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import queued
@@ -28,7 +28,7 @@ from webcrawl.tools.why.filtering import first_refusal
 from webcrawl.tools.why.form import WHY
 from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.queued import Place
-from webcrawl.tools.why.time_words import after, moment, stamp
+from webcrawl.tools.why.time_words import moment, stamp
 from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
@@ -401,40 +401,3 @@ def _when_queued(facts: Facts) -> str:
         return "it would be queued, and fetched once its host is resumed by command"
     first = ", after its host's robots.txt" if verdict == robots.UNKNOWN else ""
     return f"it would be queued and fetched{first}"
-
-
-def due_in(facts: Facts, now: float) -> float | None:
-    """Estimated seconds until it is fetched; None if nobody can say."""
-    waits = _waits(facts, now)
-    return None if waits is None else max(waits)
-
-
-def _waits(facts: Facts, now: float) -> tuple[float, float] | None:
-    """The same by its host, and by the pace of the crawl."""
-    place, host, delay = facts.place, facts.host, facts.delay
-    if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
-        return None
-    origin = host.origin_of(facts.form.url)
-    first = max(host.due - now, origin.ready_at - now if origin is not None else 0.0, 0.0)
-    if place.where == queued.RETRY:
-        return max(first, place.at - now), 0.0
-    turns = place.place + sum(at <= now for at, _ in host.later)
-    load = facts.load
-    if load is None or host.failures:
-        return first + turns * delay.turn, 0.0
-    mine = load.at_address(host, delay.turn, turns) - facts.ended * delay.turn
-    return first + max(mine, 0.0), load.seconds(turns) - (now - load.at)
-
-
-def told_due(facts: Facts, now: float) -> str:
-    """The estimate in words; empty if there is none."""
-    waits = _waits(facts, now)
-    if waits is None:
-        return ""
-    if facts.host is not None and facts.host.state is State.PARKED:
-        note = " at the earliest: its host waits for a place among those in turn"
-    elif waits[1] > waits[0]:
-        note = " (at the crawl's pace)"
-    else:
-        note = ""
-    return f"{after(max(waits))}{note}"

@@ -84,8 +84,8 @@ def _queue(details: Mapping[str, Any]) -> Iterator[str]:
         return
     level = f" at level {queue['level']}" if "level" in queue else ""
     yield f"{queue['place']:,} of {queue['of']:,}{level}"
-    if queue["due"]:
-        yield f"its turn comes {queue['due']}, if the crawl runs"
+    if "not_before" in queue:
+        yield f"not before {moment(queue['not_before'])}"
     if queue["attempt"] > 1:
         yield f"this will be attempt {queue['attempt']}"
 
