@@ -10,12 +10,11 @@ from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
-from webcrawl.tools.why.facts import Facts
-from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.gather import Gathering
-from webcrawl.tools.why.queued import HOST, RETRY, Place
+from webcrawl.tools.why.gather import Facts, Gathering
+from webcrawl.tools.why.places import HOST, RETRY, Place
 from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
-from webcrawl.tools.why.verdict import _queued, verdict_on
+from webcrawl.tools.why.url_rules import Form
+from webcrawl.tools.why.verdict import verdict_on
 
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
 
@@ -110,9 +109,11 @@ def test_a_robots_txt_that_cannot_be_fetched():
     robots = RobotsVerdict(UNREACHABLE, "http://a.test", tries=3)
     place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
 
-    said = _queued(SimpleNamespace(paused=False, robots=robots), place)
+    facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, robots=robots)
 
-    assert said.endswith("; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be")
+    assert verdict_on(facts).reason.endswith(
+        "; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be"
+    )
 
 
 RECORD = (
@@ -144,4 +145,4 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
     Gathering._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
 
-    assert _queued(facts, place).endswith(words)
+    assert verdict_on(facts).reason.endswith(words)

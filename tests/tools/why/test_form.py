@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.tools.why.form import form_of, shown
+from webcrawl.tools.why.url_rules import form_of, shown
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import no_index, sorted_query
 

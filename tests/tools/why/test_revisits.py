@@ -11,9 +11,9 @@ from webcrawl.base.dates import iso
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why import later as module
+from webcrawl.tools.why import places
 from webcrawl.tools.why.answer import Answer
-from webcrawl.tools.why.later import among_records
+from webcrawl.tools.why.places import among_records
 from webcrawl.tools.why.why_text import text_of
 
 PAGES = 3000
@@ -60,7 +60,7 @@ def test_a_page_that_is_not_wanted(state):
 
 def test_a_bounded_look(state, monkeypatch):
     """Only some records are looked at, and it says of how many; a deep look goes through all."""
-    monkeypatch.setattr(module, "OF_ALL", 5000)
+    monkeypatch.setattr(places, "OF_RECORDS", 5000)
     found, (looked, of) = looked_up(state, 0)
     assert found == {}
     assert 0 < looked < of == PAGES - 1

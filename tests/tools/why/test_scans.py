@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from webcrawl.base.model import Link, Outcome
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.tools.why import file_search as index_module
-from webcrawl.tools.why import file_search as log_module
+from webcrawl.tools.why import file_search
 from webcrawl.tools.why.file_search import Indexes, LogFile, lines_of, pieces_from_end
 
 KEYS = st.text("abz)/,", min_size=1, max_size=30)
@@ -21,10 +20,10 @@ KEYS = st.text("abz)/,", min_size=1, max_size=30)
 @pytest.fixture(name="small", autouse=True)
 def _small(monkeypatch):
     """So small pieces that a few hundred bytes are many of them."""
-    monkeypatch.setattr(index_module, "BLOCK", 16)
-    monkeypatch.setattr(log_module, "PIECE", 64)
-    monkeypatch.setattr(log_module, "LONGEST", 256)
-    monkeypatch.setattr(log_module, "AROUND", 512)
+    monkeypatch.setattr(file_search, "BLOCK", 16)
+    monkeypatch.setattr(file_search, "PIECE", 64)
+    monkeypatch.setattr(file_search, "LONGEST", 256)
+    monkeypatch.setattr(file_search, "AROUND", 512)
 
 
 def written(folder, data):
@@ -56,7 +55,7 @@ class TestSorted:
         (folder / "warc").mkdir()
         (folder / "warc/x.cdxj").write_text("".join(lines))
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(index_module, "WORTH", worth)
+            patched.setattr(file_search, "WORTH", worth)
             urls = {f"http://a.test/{number}": number for number in sought}
             found = Indexes(folder, {"warc/x.cdxj": 1}).entries_of(urls)
 
@@ -93,10 +92,10 @@ def _indexed(number, offset):
 class TestPieces:
     @given(
         lines=st.lists(st.binary(max_size=90).map(lambda one: one.replace(b"\n", b"")), max_size=40),
-        most=st.integers(-1, 900),
+        most=st.none() | st.integers(0, 900),
     )
     def test_from_the_end(self, tmp_path_factory, lines, most):
-        """Pieces are whole lines, the last first, and together the last bytes of the file; -1: all."""
+        """Pieces are whole lines, the last first, and together the last bytes of the file; None: all."""
         data = b"".join(one + b"\n" for one in lines)
         path = written(tmp_path_factory.mktemp("log"), data)
         descriptor = os.open(path, os.O_RDONLY)
@@ -109,7 +108,7 @@ class TestPieces:
         together = b"".join(piece for _, piece in reversed(pieces))
         assert data.endswith(together)
         assert not together or len(together) == len(data) or data[-len(together) - 1 : -len(together)] == b"\n"
-        if most < 0 or most >= len(data):
+        if most is None or most >= len(data):
             assert together == data
         else:
             assert len(together) <= most

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.examples import in_campaign
 from tests.support.seens import STORES
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.why.known_urls import opened
+from webcrawl.tools.why.places import opened
 
 KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.model import Exchange
+from webcrawl.base.readable import count
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 from webcrawl.net.robots_syntax import LIMIT
@@ -25,6 +26,7 @@ from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
 from webcrawl.store.jobdir.index_line import read as entry_of
 from webcrawl.store.output import OPEN
 
+MIB = 1 << 20
 PIECE = 4 << 20
 LONGEST = 1 << 17  # bytes of a line
 QUICK = 256 << 20  # bytes: about a million lines, a third of a second
@@ -66,7 +68,7 @@ class LogFile:
         with file:
             looked.of = min(self._length, os.fstat(file.fileno()).st_size)
             wanted = {self._written(url): url for url in looked.lines}
-            for at, piece in pieces_from_end(file.fileno(), looked.of, -1 if deep else quick):
+            for at, piece in pieces_from_end(file.fileno(), looked.of, None if deep else quick):
                 looked.looked += len(piece)
                 self._note(piece, at, wanted, looked)
         for url, lines in looked.lines.items():
@@ -104,17 +106,6 @@ class LogFile:
             self._note(data, begin, {self._written(url): url}, looked)
         looked.lines[url] = dict(sorted(looked.lines[url].items()))
 
-    def last_lines(self, most: int) -> Iterator[bytes]:
-        """The lines of the last `most` bytes, or all; the later pieces first."""
-        try:
-            file = regular(self._path)
-        except OSError:
-            return
-        with file:
-            whole = min(self._length, os.fstat(file.fileno()).st_size)
-            for _, piece in pieces_from_end(file.fileno(), whole, most):
-                yield from piece.split(b"\n")
-
     def first_lines(self) -> Iterator[CrawlLine]:
         """The first lines of crawl.log, as many as a few pages have."""
         try:
@@ -150,9 +141,32 @@ class LogFile:
                 looked.lines[url][at] = line
 
 
-def pieces_from_end(descriptor: int, size: int, most: int) -> Iterator[tuple[int, bytes]]:
-    """The last `most` bytes of a file, or all, in pieces of whole lines, the last first; and where each begins."""
-    end, least = size, 0 if most < 0 else max(0, size - most)
+def size(number: int) -> str:
+    """Return a number of bytes in words, in MiB if there are many."""
+    return f"{number / MIB:,.0f} MiB" if number >= MIB else count(number, "byte")
+
+
+def lines_from_end(path: Path, length: int | None, most: int | None, name: str, looked: list[str]) -> Iterator[bytes]:
+    """Give the lines of the last `most` bytes of a file, the later pieces first; None: all of it.
+
+    `length`: what the last checkpoint noted of it; None: all of it counts. If that is not all, `looked` is told so.
+    """
+    try:
+        file = regular(path)
+    except OSError:
+        return
+    with file:
+        whole = min(os.fstat(file.fileno()).st_size, EVERYTHING if length is None else length)
+        if most is not None and most < whole:
+            looked.append(f"{name}: the last {size(most)} of {size(whole)}")
+        for _, piece in pieces_from_end(file.fileno(), whole, most):
+            yield from piece.split(b"\n")
+
+
+def pieces_from_end(descriptor: int, size: int, most: int | None) -> Iterator[tuple[int, bytes]]:
+    """Give the last `most` bytes of a file, or all, in pieces of whole lines, the last first; and where each begins."""
+    end = size
+    least = 0 if most is None else max(0, size - most)
     carried = b""  # the beginning of a piece, whose line began before it
     while end > least:
         begin = max(least, end - PIECE)

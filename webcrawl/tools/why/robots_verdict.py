@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.base.dates import iso
-from webcrawl.net.robots import agent_of
-from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
-from webcrawl.net.robots_entry import KEEP
-from webcrawl.net.robots_packed import FIELDS, split, unpack
+from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
+from webcrawl.net.robots_packed import FIELDS
 from webcrawl.net.robots_syntax import LIMIT, pattern_of, records
-from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.snapshot import Snapshot
 
 ALLOWED, FORBIDDEN, UNKNOWN, UNREACHABLE, NONE, IGNORED = (
     "allowed",
@@ -63,35 +59,33 @@ class RobotsVerdict:
         }
 
 
-def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> RobotsVerdict:
-    """By the rules as of the last checkpoint, whether they are still valid or not."""
-    if not values["ROBOTSTXT_OBEY"]:
-        return RobotsVerdict(IGNORED)
+def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
+    """Return the verdict by the rules as of the last checkpoint, whether they are still valid or not."""
     if not url.startswith(SCHEMES):
         return RobotsVerdict(NONE)
     origin = origin_of(url)
     if url == robots_url(origin):
         return RobotsVerdict(ALLOWED, origin)
-    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots WHERE origin = ?", (origin,)):
-        if not rowcrc.agrees(rowcrc.robots, row):
-            raise snapshot.damaged(f"table robots, {origin}: checksum")
-        try:
-            away, packed, _ = split(row[2])
-        except ValueError as error:
-            raise snapshot.damaged(f"table robots, {origin}: {error}") from error
-        rules = unpack(packed, agent_of(values)) if packed is not None else None
-        tries = away.tries if away is not None else 0
-        if rules is None:
-            verdict = UNREACHABLE if away is not None else UNKNOWN
-            return RobotsVerdict(verdict, origin, until=row[1], tries=tries)
-        fetched = row[1] - KEEP if away is None else 0.0
-        pattern, allows = rules.deciding(url) or ("", True)
-        verdict = ALLOWED if allows else FORBIDDEN
-        found = RobotsVerdict(verdict, origin, pattern, allows, fetched, row[1], tries, rules.crawl_delay)
-        if allows and rules.said is not None:
-            found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
-        return found
-    return RobotsVerdict(UNKNOWN, origin)
+    entry = book.in_force(origin)
+    if entry is None:
+        return RobotsVerdict(UNKNOWN, origin)
+    if entry.rules is None:
+        return RobotsVerdict(UNREACHABLE, origin, until=entry.until, tries=entry.tries)
+    rules = entry.rules
+    pattern, allows = rules.deciding(url) or ("", True)
+    found = RobotsVerdict(
+        ALLOWED if allows else FORBIDDEN,
+        origin,
+        pattern,
+        allows,
+        entry.fetched or 0.0,
+        entry.until,
+        entry.tries,
+        rules.crawl_delay,
+    )
+    if allows and rules.said is not None:
+        found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
+    return found
 
 
 ENDS = re.compile(rb"\r\n|\r|\n")
