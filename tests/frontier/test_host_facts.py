@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,13 +11,15 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Outcome, Status
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.arguments import Rules, Shape
-from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.host_facts import facts_of
 from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import read_core
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.host_row import Health
+from webcrawl.store.jobdir.host_row import WallRow
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.saved_db import SavedDB
 
@@ -65,24 +68,25 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
     assert all(saved == of_crawl for saved, of_crawl in domains.values())
 
 
-def test_words(tmp_path):
-    """The first words of a host's health are those of `Health`."""
-    db = CrawlDB(tmp_path / "state")
-    frontier = make(db)
-    add(frontier, "http://a.test/", "http://b.test/", "http://c.test/")
-    for outcome in (OK, DOWN, WALL):
-        frontier.done(frontier.take(0.0), outcome, 0.0)
-    facts = [frontier.look.facts(f"{letter}.test") for letter in "abcd"]
-    db.close()
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({}, "healthy"),
+        ({"times": []}, "healthy: no answer yet"),  # it may have been asked, and given up by command since
+        ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
+        ({"failures": 7}, "aside: 7 in a row"),
+        ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),
+        ({"wall": WallRow("anubis", 1.0, 2)}, "healthy"),
+        ({"retired": -1, "failures": 7}, "given up: its URLs end with -1"),
+    ],
+)
+def test_words(record, words):
+    """The first words of a host's health are the ones that every command has."""
+    host = Host("a.test", SimpleNamespace(count=0), **{"times": [1.0], "pages": 3, **record})
+    facts = facts_of(host, Booking(POLITENESS, LIMITS), record="on disk", is_paused=False)
 
-    assert {one.health for one in facts} == {Health.HEALTHY, Health.FAILING, Health.WALLED}
-    assert {one.health_in_words for one in facts} == {
-        "healthy",
-        "failing: 1 in a row",
-        "behind a wall: anubis, 1 in a row",
-        "healthy: no answer yet",
-    }
-    assert all(one.health_in_words.startswith(one.health.value) for one in facts)
+    assert facts.health_in_words == words
+    assert words.startswith(facts.health.value)
 
 
 def test_a_checkpoint_that_is_read_cannot_be_changed(tmp_path):

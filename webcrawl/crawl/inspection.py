@@ -234,8 +234,8 @@ def _budget(domain: DomainFacts) -> dict[str, Any]:
         "domain": domain.name,
         "budget": domain.budget,
         "used": domain.pages,
-        "linked_from": domain.links,
-        "seed": domain.is_seed,
+        "linked_from": domain.linking_domains,
+        "seed": domain.seed,
         "over_budget": domain.over_budget,
     }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from webcrawl.base.model import url_of
 from webcrawl.frontier.booking import Booking
@@ -167,8 +167,8 @@ class DomainFacts(NamedTuple):
     name: str
     pages: int  # let in so far
     budget: int | None  # None: there is no limit
-    links: int  # other domains that link to it; no more than 64 are counted
-    is_seed: bool
+    linking_domains: int  # other ones that link to it; no more than 64 are counted
+    seed: bool  # it has one
     over_budget: int  # URLs that wait
     debt: int  # pages that are not answered, or had nothing new and are not paid for
     lead: float  # how many these may be
@@ -176,6 +176,9 @@ class DomainFacts(NamedTuple):
     @property
     def is_limited(self) -> bool:
         return self.budget is not None or self.lead < math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "lead": None if math.isinf(self.lead) else int(self.lead)}
 
 
 def domain_facts(name: str, budgets: Budgets) -> DomainFacts:

@@ -51,7 +51,7 @@ NEW = {}
 GOOD = {"lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
-SPENT = DomainFacts("a.test", 9, 9, 0, is_seed=False, over_budget=3, debt=0, lead=9)
+SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
 DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
 SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any, Self
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.frontier.host_facts import DomainFacts, OriginFacts
+from webcrawl.frontier.host_facts import OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why.file_search import archived
@@ -158,7 +157,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "queue": facts.place.to_json(ahead) if facts.place is not None else None,
         "later": facts.later.to_json() if facts.later is not None else None,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
-        "domain": _domain(facts.domain) if facts.domain is not None else None,
+        "domain": facts.domain.to_json() if facts.domain is not None else None,
         "host": _host(facts, ahead),
         "scores": facts.scores.to_json() if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
@@ -217,19 +216,6 @@ def _origin(origin: OriginFacts, ahead: float) -> dict[str, Any]:
 def _time(seconds: float | None, ahead: float) -> str | None:
     """Return a time to come; None if there is none, or it is as old as a host that was never asked."""
     return iso(seconds + ahead) if seconds else None
-
-
-def _domain(domain: DomainFacts) -> dict[str, Any]:
-    return {
-        "name": domain.name,
-        "pages": domain.pages,
-        "budget": domain.budget,
-        "linking_domains": domain.links,
-        "seed": domain.is_seed,
-        "over_budget": domain.over_budget,
-        "debt": domain.debt,
-        "lead": None if math.isinf(domain.lead) else int(domain.lead),
-    }
 
 
 def _where(facts: Facts) -> str:
