@@ -8,7 +8,8 @@ from tests.support.changing_site import Document
 from tests.support.revisiting import Web
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.tools.why.answer import VISITS, Crawls
-from webcrawl.tools.why.gather import Facts, Gathering
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.verdict import of_again, verdict_on
 from webcrawl.tools.why.why_text import text_of

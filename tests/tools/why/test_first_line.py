@@ -10,7 +10,8 @@ from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
-from webcrawl.tools.why.gather import Facts, Gathering
+from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.places import HOST, RETRY, Place
 from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
 from webcrawl.tools.why.url_rules import Form

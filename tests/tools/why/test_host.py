@@ -8,7 +8,7 @@ from webcrawl.crawl.rules import limits_of, politeness_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.host_facts import facts_of
 from webcrawl.frontier.hosts import Host
-from webcrawl.tools.why.gather import pace_of
+from webcrawl.tools.why.facts import pace_of
 from webcrawl.tools.why.saved_settings import values_of
 
 

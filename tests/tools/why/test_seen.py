@@ -1,13 +1,16 @@
 """Whether a URL is known is answered from outside as the seen stores themselves would answer."""
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
 from tests.support.seens import STORES
+from webcrawl.frontier.seen.files import opened
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.why.places import opened
+from webcrawl.tools.why.places import Known
 
 KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 
@@ -31,13 +34,11 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     db.close()
 
     submitted = {key for keys in batches for key in keys}
-    snapshot, found = opened(state)
-    try:
+    snapshot, files = opened(state)
+    with snapshot, closing(files):
+        found = Known(snapshot, files)
         asked = submitted | strangers
         known, waiting = found.among(asked), found.waiting(asked)
-    finally:
-        found.close()
-        snapshot.close()
 
     assert submitted <= known.keys() | waiting.keys()
     if store != "bloom":
@@ -49,7 +50,7 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
 def test_nobody_asked(tmp_path):
     """No keys are known of none."""
     CrawlDB(tmp_path / "state").close()
-    snapshot, found = opened(tmp_path / "state")
-    with snapshot:
+    snapshot, files = opened(tmp_path / "state")
+    with snapshot, closing(files):
+        found = Known(snapshot, files)
         assert (found.among([]), found.waiting([])) == ({}, {})
-    found.close()

@@ -10,7 +10,7 @@ from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
 from webcrawl.tools.why import robots_verdict as robots
-from webcrawl.tools.why.gather import Facts, scores_of
+from webcrawl.tools.why.facts import Facts, scores_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, Linking
 from webcrawl.tools.why.places import Place, Waiting
 from webcrawl.tools.why.robots_verdict import RobotsVerdict

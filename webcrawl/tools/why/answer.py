@@ -14,8 +14,9 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.frontier.host_facts import OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.file_search import archived
-from webcrawl.tools.why.gather import Facts, Gathering
+from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.url_rules import first_refusal, shown
 from webcrawl.tools.why.verdict import (

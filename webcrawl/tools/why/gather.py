@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from webcrawl.base.model import Link, is_requisite, is_revisit, unpack
+from webcrawl.base.model import is_requisite, is_revisit
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.score_book import NOTE
-from webcrawl.frontier.host_facts import DomainFacts, HostFacts
-from webcrawl.frontier.prioritizers.focus import ByFocus
-from webcrawl.frontier.wait_words import FAILURE, RETRY_AFTER, WALL
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir import skip_line
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.store.jobdir.link_line import LOG as LINKS_LOG
 from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
-from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of, size
-from webcrawl.tools.why.noted_links import FOUND_LOG, Later, Linking, left_for_later, linking
+from webcrawl.tools.why.facts import Facts, pace_of, scores_of
+from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
+from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.places import Again, Place, Search, Waiting, among_portions, among_records
+from webcrawl.tools.why.places import Place, Search, among_portions, among_records
 from webcrawl.tools.why.robots_verdict import IGNORED, RobotsVerdict, line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
-from webcrawl.tools.why.url_rules import Form, Verdict, setting_of
+from webcrawl.tools.why.url_rules import setting_of
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
@@ -35,149 +30,6 @@ SMALL = 32 << 20  # bytes of crawl.log that are always looked at
 READ = 300  # records of the archive that are read for what they say: each takes a millisecond
 ROBOTS = 3  # of the same robots.txt, the latest
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
-SLOWED = 1.001  # times the usual wait; what is below it is a difference of rounding
-OF_FAILURES = (FAILURE, RETRY_AFTER, WALL)  # rules by which a host is left alone that is not well
-
-
-class Pace(NamedTuple):
-    """The seconds between two requests to a host, and what makes them so many, in words."""
-
-    seconds: float
-    because: str
-
-
-def pace_of(host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None) -> Pace:
-    """Return the pace of a host. `live`: what a running crawl says: it alone knows which hosts it slows down."""
-    usual = host.delay.seconds
-    now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
-    if now > SLOWED * usual:
-        return Pace(now, "slowed down: it answers later than it did")
-    return Pace(usual, _because(host, usual, values))
-
-
-def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
-    if host.delay.is_crawl_delay:
-        longest = values["CRAWL_DELAY_MAX"]
-        bounded = f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
-        return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
-    for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
-        if usual == values[setting]:
-            return f"{setting} = {usual:g}"
-    policy = values["POLITENESS_POLICY"].rpartition(".")[2]
-    if not host.downloads:
-        return f"{policy}: it is new"
-    factor = values["POLITENESS_FACTOR"]
-    return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
-
-
-class Scores(NamedTuple):
-    """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
-
-    score: float | None
-    worth: float | None = None
-    site: float | None = None
-    site_pages: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {"score": self.score, "worth": self.worth, "site": self.site, "site_pages": self.site_pages}
-
-
-def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
-    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`: in a queue."""
-    score = _noted(lines[-1]) if lines else None
-    if focus is None:
-        return None if score is None else Scores(score)
-    mean, pages = focus.history(url)
-    return Scores(score, round(focus.worth(url), 4) if waits else None, round(mean, 4), pages)
-
-
-def _noted(line: CrawlLine) -> float | None:
-    noted = next((one.removeprefix(NOTE) for one in line.annotations if one.startswith(NOTE)), "")
-    try:
-        return float(noted)
-    except ValueError:  # there is none, or the line is damaged
-        return None
-
-
-@dataclass(slots=True)
-class Facts:
-    """Of a URL without a canonical form there is nothing but `form`."""
-
-    asked: str
-    form: Form
-    filters: list[Verdict] = field(default_factory=list)
-    known: str = ""  # where its fingerprint was found
-    waiting: Waiting | None = None
-    large_page: str = ""  # whose links enter the crawl later, this one among them
-    place: Place | None = None
-    lines: list[CrawlLine] = field(default_factory=list)
-    skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
-    setting: str = ""  # that says what the filter leaves out which did so
-    all_links: bool = False  # all links of all pages were looked at
-    linked: Linking | None = None  # a page that links to it
-    entries: list[IndexLine] = field(default_factory=list)
-    robots: RobotsVerdict | None = None
-    domain: DomainFacts | None = None
-    host: HostFacts | None = None
-    pace: Pace | None = None  # of its host
-    networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
-    rendering: str = ""  # what a browser has shown of its host
-    ahead: float = 0.0  # what the machine's clock shows beyond the crawl's
-    live: Mapping[str, Any] | None = None  # what the running crawl said
-    looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
-    redirect: str = ""  # where its answer leads
-    last_try: tuple[int, str] = (0, "")  # of one to be tried again: status of its last answer, and why that was cut
-    again: bool = False  # pages are fetched again in this crawl
-    follows: bool = True  # links that are found are crawled, and not left for a later segment
-    later: Later | None = None  # it is left for one
-    scores: Scores | None = None  # of a page, or for one that waits
-    turn: Again | None = None  # its record, if it waits to be fetched again and was found
-
-    @property
-    def url(self) -> str:
-        return self.form.url
-
-    @property
-    def line(self) -> CrawlLine | None:
-        """The last line of the log."""
-        return self.lines[-1] if self.lines else None
-
-    @property
-    def link(self) -> Link | None:
-        """The link in a queue, or on its way there."""
-        if self.place is not None:
-            return unpack(self.place.record)
-        if self.waiting is not None and self.waiting.record:
-            return unpack(self.waiting.record)
-        if self.later is not None and self.later.record:
-            return unpack(self.later.record)
-        return None
-
-    @property
-    def in_flight(self) -> bool:
-        """True if it is being fetched right now; only a running crawl knows."""
-        return self.live is not None and bool(self.live.get("in_flight"))
-
-    @property
-    def is_known(self) -> bool:
-        """True if it would be new if it were found again."""
-        traces = self.known or self.waiting or self.place or self.lines
-        return bool(traces or (self.live is not None and self.live.get("known")))
-
-    def found_on(self) -> dict[str, Any] | None:
-        """The page that it was found on, as far as anything says so."""
-        link = self.link
-        if link is not None:
-            return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}
-        if self.line is not None:
-            one = self.lines[0]
-            depth = len(one.path.replace("R", "").replace("P", ""))
-            return {"via": one.via or None, "seed": one.seed or None, "path": one.path, "depth": depth}
-        if self.large_page:
-            return {"via": self.large_page}
-        if self.linked is not None:
-            return {"via": self.linked.page, "kind": self.linked.kind}
-        return None
 
 
 class Gathering:
@@ -232,7 +84,7 @@ class Gathering:
         self._source.odd += (line for line in indexes.unread if line not in self._source.odd)
         for url, found in entries.items():
             if found and not self._deep and looked.of > SMALL:
-                log.near(looked, url, found[-1].date[:-1])
+                looked.lines[url] = log.near(url, found[-1].date[:-1])
         for facts in some:
             facts.entries, facts.lines = entries[facts.url], _lines(looked, facts.url)
             if facts.lines:
@@ -258,11 +110,11 @@ class Gathering:
 
     def _again(self, some: Sequence[Facts]) -> None:
         """The records of pages that wait to be fetched again."""
-        found, (looked, of) = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
+        found, cut = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
         for facts in some:
             facts.turn = found.get(facts.url)
-            if facts.turn is None and looked < of:
-                facts.looked.append(f"pages that are fetched again: the first {looked:,} of {of:,}")
+            if facts.turn is None:
+                facts.looked += cut
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
         """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""
@@ -287,8 +139,8 @@ class Gathering:
         looked = log.look(urls, deep=self._deep, quick=quick)
         for facts in left:
             facts.lines = _lines(looked, facts.url)
-            if not facts.lines and not looked.whole:
-                facts.looked.append(f"{CRAWL_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+            if not facts.lines:
+                facts.looked += looked.cut
 
     def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         if not self._source.has(SKIPPED_LOG):
@@ -299,8 +151,8 @@ class Gathering:
                 facts.skipped.append(skip_line.read(line))
             if facts.skipped:
                 facts.setting = setting_of(facts.skipped[-1][1], self._source.values)
-            elif not looked.whole:
-                facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+            else:
+                facts.looked += looked.cut
 
     def _later(self, some: Sequence[Facts]) -> None:
         """Finds what is left for a later segment: the crawl itself does not know it."""
@@ -357,7 +209,7 @@ class Gathering:
             return
         urls = {facts.url for facts in some}
         longest = self._source.values["URL_MAX_LENGTH"]
-        large, (looked, of) = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
+        large, not_looked = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
         links, cut = linking(self._source, urls, deep=self._deep)
         has_links = self._source.has(LINKS_LOG) or "tables" in self._source.written
         all_links = has_links and self._source.is_all and not cut
@@ -367,8 +219,8 @@ class Gathering:
             origin = facts.linked.origin if facts.linked is not None else None
             if origin is not None:  # now it is known how deep the link is
                 facts.filters = self._source.filters.ask(facts.url, origin)
-            if not facts.large_page and looked < of:
-                facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
+            if not facts.large_page:
+                facts.looked += not_looked
             if facts.linked is None:
                 facts.looked += cut
                 facts.all_links = all_links

@@ -24,7 +24,7 @@ from webcrawl.store.jobdir.link_line import read
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.table_progress import where
 from webcrawl.store.line_blocks import BlockReader
-from webcrawl.tools.why.file_search import lines_from_end, size
+from webcrawl.tools.why.file_search import last_lines
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.urls.filters.filter_protocol import Origin
 
@@ -60,8 +60,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
             for line in lines.values():
                 if (link := read(line)) is not None:
                     found.setdefault(url, (link[0], link[3]))
-        if not looked.whole:
-            cut.append(f"the last {size(looked.looked)} of {size(looked.of)} of {LINKS_LOG}")
+        cut += looked.cut
     _in_tables(source, urls, found, cut, deep=deep)
     pages = source.log(CRAWL_LOG).look({page for page, _ in found.values()}, deep=deep, quick=QUICK)
     paths = {page: _path(lines.values()) for page, lines in pages.lines.items()}
@@ -153,7 +152,7 @@ def _in_log(
     source: Source, wanted: Container[bytes], looked: list[str], *, deep: bool
 ) -> Iterator[tuple[bytes, Packed]]:
     length = None if source.alive else source.outputs.get(FOUND, 0)
-    for line in lines_from_end(source.jobdir / FOUND, length, None if deep else QUICK, FOUND, looked):
+    for line in last_lines(source.jobdir / FOUND, length, None if deep else QUICK, FOUND, looked):
         url = line[: line.find(b" ")]
         if url in wanted:
             yield url, line
@@ -168,7 +167,7 @@ def _in_segments(
         if left <= 0 and not deep:
             looked.append(f"segments before {name}")
             return
-        for line in lines_from_end(folder / name, None, None if deep else left, name, looked):
+        for line in last_lines(folder / name, None, None if deep else left, name, looked):
             url = _second_column(line)
             if url in wanted:
                 yield url, name

@@ -29,6 +29,7 @@ from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.popularity import Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.frontier.robots_rows import RobotsRows
+from webcrawl.frontier.seen.files import opened
 from webcrawl.frontier.state import LEARNT, POPULARITY, read_core
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
@@ -46,7 +47,7 @@ from webcrawl.store.jobdir.skip_line import LOG as SKIPPED_LOG
 from webcrawl.store.saved_db import SavedDB
 from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
-from webcrawl.tools.why.places import opened
+from webcrawl.tools.why.places import Known
 from webcrawl.tools.why.saved_settings import values_for, values_of
 from webcrawl.tools.why.url_rules import Filters, Form, form_of
 from webcrawl.urls.foldings import Folding, read_host_rules
@@ -70,10 +71,11 @@ class Source:
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
-        self.snapshot, self.seen = opened(jobdir / "state")
+        self.snapshot, files = opened(jobdir / "state")
         self._closing.callback(self.snapshot.close)
-        self._closing.callback(self.seen.close)
+        self._closing.callback(files.close)
         try:
+            self.seen = Known(self.snapshot, files)
             self._read()
         except BaseException:
             self.close()
@@ -248,10 +250,11 @@ class Source:
     # -- files
 
     def log(self, name: str) -> LogFile:
-        """One of the logs; those of tabs have the URL in the third field."""
-        tabs = name != CRAWL_LOG
+        """One of the logs; all but crawl.log have tabs between their fields."""
         length = None if self.alive else self.outputs.get(name, 0)
-        return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
+        if name == CRAWL_LOG:
+            return LogFile(self.jobdir, name, length, column=3, separator=b" ")
+        return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
     def has(self, name: str) -> bool:
         """True if the crawl writes this output."""

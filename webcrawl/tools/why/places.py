@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import zstandard
@@ -28,17 +27,15 @@ from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.seen import journal, known_keys
-from webcrawl.frontier.seen.layout import BLOOM_FILE
+from webcrawl.frontier.seen.files import SeenFiles
 from webcrawl.frontier.seen.portions import Portion
 from webcrawl.frontier.seen.protocol import STATE, State
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.runs import Keys, Mask, Run
+from webcrawl.store.runs import Keys, Mask
 from webcrawl.urls.canonical import InvalidUrl, canonical
-
-TRIES = 3  # a running crawl may replace files between the checkpoint that is read and their opening
 
 
 class Waiting(NamedTuple):
@@ -49,53 +46,28 @@ class Waiting(NamedTuple):
 
 
 class Known:
-    """The seen store as of the last checkpoint. Files are opened at once: a running crawl removes old ones."""
+    """The seen store as of the last checkpoint."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, files: SeenFiles) -> None:
         self._snapshot = snapshot
-        self._closing = ExitStack()
-        self.odd: list[str] = []
-        self.missing = False
+        self._runs = files.url_runs
+        self.odd = [str(damage) for damage in files.damages]
         state = meta_row.value(snapshot, STATE, lambda data: State(**json.loads(data)), State("disk"))
         self._store = state.store
         self._begin = state.begin
         self._judged = state.judged
         self._fresh: Keys = np.frombuffer(meta_row.value(snapshot, known_keys.NAME, meta_row.eights, b""), "<u8")
-        self._runs: list[Run] = []
-        for name, store in snapshot.rows("SELECT name, store FROM run"):
-            if store == "url":
-                self._open(snapshot.path.parent / "seen" / Path(name).name)
-        self._bloom = self._open_bloom()
+        self._bloom = self._read_bloom(*files.bloom) if files.bloom is not None else None
 
-    def _open(self, path: Path) -> None:
-        try:
-            run = Run(path)
-        except FileNotFoundError:
-            self.missing = True
-            self.odd.append(f"{path}: missing, though the checkpoint names it")
-        except DamagedFile as damage:
-            self.odd.append(str(damage))
-        else:
-            self._closing.callback(run.close)
-            self._runs.append(run)
-
-    def _open_bloom(self) -> Container[int] | None:
-        name = self._snapshot.get(BLOOM_FILE)
-        if name is None:
-            return None
+    def _read_bloom(self, path: Path, file: BinaryIO) -> Container[int] | None:
         from webcrawl.frontier.seen import bloomfile  # noqa: PLC0415 - and its library, which other seen stores do without
 
-        path = self._snapshot.path.parent / "seen" / Path(name.decode(errors="replace")).name
         try:
-            bits: Container[int] = bloomfile.read(path)
+            bits: Container[int] = bloomfile.read_file(path, file)
         except DamagedFile as damage:
-            self.missing = not path.exists()
             self.odd.append(str(damage))
             return None
         return bits
-
-    def close(self) -> None:
-        self._closing.close()
 
     def among(self, keys: Collection[int]) -> dict[int, str]:
         """Return those of these keys that are known, and where each was found."""
@@ -142,22 +114,6 @@ class Known:
             raise self._snapshot.damaged(f"table waiting, record {first}: {error}") from error
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
         return [data[int(ends[place]) : int(ends[place + 1])] for place in places]
-
-
-def opened(state: Path) -> tuple[Snapshot, Known]:
-    """Open a checkpoint and the files of its seen store."""
-    for left in reversed(range(TRIES)):
-        snapshot = Snapshot(state)
-        try:
-            seen = Known(snapshot)
-        except BaseException:
-            snapshot.close()
-            raise
-        if not seen.missing or not left:
-            break
-        seen.close()
-        snapshot.close()
-    return snapshot, seen
 
 
 def _whole(value: bytes | None) -> bytes:
@@ -326,10 +282,10 @@ MOST = 300  # portions looked at, of 1,000 links each: 0.3 s
 
 def among_portions(
     snapshot: Snapshot, urls: Iterable[str], longest: int, *, deep: bool = False
-) -> tuple[dict[str, str], tuple[int, int]]:
-    """Return the large pages whose links these URLs are, by URL, of those links that have not entered the crawl yet.
+) -> tuple[dict[str, str], list[str]]:
+    """Return the large page whose link each of these URLs is, of links that have not entered the crawl; by URL.
 
-    And how many portions of links were looked at, and how many there are.
+    And a line about what was not looked at, if there is anything.
     """
     wanted = set(urls)
     found: dict[str, str] = {}
@@ -351,7 +307,8 @@ def among_portions(
                 if url in wanted:
                     found.setdefault(url, portion.page.url)
         looked += 1
-    return found, (looked, count)
+    cut = [f"links of large pages that wait: {looked:,} of {count:,} thousand"] if looked < count else []
+    return found, cut
 
 
 def _end(url: str) -> str:
@@ -389,19 +346,20 @@ class Again(NamedTuple):
         }
 
 
-def among_records(
-    snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
-) -> tuple[dict[str, Again], tuple[int, int]]:
-    """Return those of these pages that wait to be fetched again; how many records were looked at, and of how many."""
+def among_records(snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False) -> tuple[dict[str, Again], list[str]]:
+    """Return those of these pages that wait to be fetched again; and what was not looked at, if there is anything."""
     if not snapshot.has("revisit"):
-        return {}, (0, 0)
+        return {}, []
     wanted = _wanted(urls)
     found: dict[str, Again] = {}
     looked = size = 0
     for what, records in places(snapshot, SavedQueues(snapshot, "revisit")):
         for entry in records:
-            if len(found) == len(wanted) or (size > OF_RECORDS and not deep):
-                return found, (looked, number_of_records(snapshot))
+            if len(found) == len(wanted):
+                return found, []
+            if size > OF_RECORDS and not deep:
+                records_of_all = number_of_records(snapshot)
+                return found, [f"pages that are fetched again: the first {looked:,} of {records_of_all:,}"]
             looked += 1
             size += len(entry)
             if entry[entry.rfind(b" ") + 1 :] in wanted:
@@ -410,4 +368,4 @@ def among_records(
                 except ValueError as error:
                     raise snapshot.damaged(f"table meta, {what}: {error}") from error
                 found[record.url] = Again(record, seconds_of(stamped(entry)), mark_of(entry) != ASK)
-    return found, (looked, looked)
+    return found, []

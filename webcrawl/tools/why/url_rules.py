@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 import re2
 
@@ -38,7 +37,6 @@ from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 from webcrawl.urls.optout import OptOut, RulesError
 
-PORTS = {"http": "80", "https": "443", "ftp": "21", "gopher": "70"}
 WHY = {
     "scheme": "its scheme is not one that this crawler speaks (http, https, ftp, gopher)",
     "syntax": "it is not a URL: an absolute one is needed, such as http://example.com/page",
@@ -47,9 +45,6 @@ WHY = {
     "length": "it is longer than URL_MAX_LENGTH",
 }
 SHOWN = 2000  # characters of what was asked for; a URL may be of any length
-BREAKS = str.maketrans("", "", "\t\n\r")  # which the URL standard leaves out wherever they are
-BLANKS = "".join(map(chr, range(33)))
-DOTS = re.compile(r"/\.{1,2}(?=[/?#]|$)|/%2e", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -76,8 +71,7 @@ def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
         url = canonical(asked, max_length=longest)
     except InvalidUrl as error:
         return Form("", error.reason)
-    form = Form(url, changes=list(_changes(asked, url)))
-    form.compared = url
+    form = Form(url, changes=_changes(asked, url), compared=url)
     for folding in foldings:
         folded = folding(form.compared)
         if folded != form.compared:
@@ -87,46 +81,23 @@ def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> Form:
 
 
 def _changes(asked: str, url: str) -> list[str]:
-    """The differences, part by part; a few words each."""
+    """Return the parts that are not as they were asked for, each as it is in the canonical form."""
     if asked == url:
         return []
-    stripped = asked.translate(BREAKS).strip(BLANKS)
-    said = ["blanks and control characters around or in it are left out"] if stripped != asked else []
+    said = ["user name and password: left out"] if url_without_credentials(asked) != asked else []
     try:
-        before, after = urlsplit(stripped), urlsplit(url)
-        said += [*_of_authority(stripped, before, after), *_of_path(stripped, before)]
+        before, after = urlsplit(asked.strip()), urlsplit(url)
     except ValueError:  # Python reads fewer URLs than the standard does
-        pass
-    return said or ["it is written as the URL standard says"]
-
-
-def _of_authority(asked: str, before: SplitResult, after: SplitResult) -> Iterator[str]:
-    host, port = before.hostname or "", before.port
+        return [*said, "it is written as the URL standard says"]
+    if before.netloc.rpartition("@")[2] != after.netloc:
+        said.append(f"host: {after.netloc}")
+    if before.path != after.path:
+        said.append(f"path: {after.path}")
+    if before.query != after.query:
+        said.append(f"query: {after.query or 'left out'}")
     if before.fragment or asked.endswith("#"):
-        yield "the fragment is left out: it is never sent to a server"
-    if url_without_credentials(asked) != asked:
-        yield "user name and password are left out"
-    if before.scheme != asked[: len(before.scheme)] or before.netloc.rpartition("@")[2] != host + _with_colon(port):
-        yield "scheme and host are in small letters"
-    if port is not None and str(port) == PORTS.get(before.scheme):
-        yield f"the port {port} is that of {before.scheme} anyway"
-    if host != (after.hostname or "") and not host.isascii():
-        yield f"the host is {after.hostname} in DNS"
-
-
-def _of_path(asked: str, before: SplitResult) -> Iterator[str]:
-    if not before.path:
-        yield "an empty path is /"
-    if DOTS.search(before.path):
-        yield "the steps . and .. of the path are taken"
-    if "\\" in before.path:
-        yield "a backslash is a slash"
-    if not asked.isascii() or any(mark in before.path + before.query for mark in ' "<>`{}^|'):
-        yield "what a URL must not have is percent-encoded"
-
-
-def _with_colon(port: int | None) -> str:
-    return "" if port is None else f":{port}"
+        said.append("fragment: left out, it is never sent to a server")
+    return said or ["it is written as the URL standard says"]
 
 
 def shown(asked: str) -> str:

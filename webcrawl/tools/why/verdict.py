@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import places
 from webcrawl.tools.why import robots_verdict as robots
-from webcrawl.tools.why.gather import Facts
+from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.places import Place
 from webcrawl.tools.why.url_rules import WHY, first_refusal

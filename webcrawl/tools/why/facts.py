@@ -1,0 +1,163 @@
+"""All that was found out about one URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from webcrawl.base.model import Link, unpack
+from webcrawl.crawl.score_book import NOTE
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts
+from webcrawl.frontier.prioritizers.focus import ByFocus
+from webcrawl.frontier.wait_words import FAILURE, RETRY_AFTER, WALL
+from webcrawl.store.jobdir.crawl_line import CrawlLine
+from webcrawl.store.jobdir.index_line import IndexLine
+from webcrawl.tools.why.noted_links import Later, Linking
+from webcrawl.tools.why.places import Again, Place, Waiting
+from webcrawl.tools.why.robots_verdict import RobotsVerdict
+from webcrawl.tools.why.url_rules import Form, Verdict
+
+SLOWED = 1.001  # times the usual wait; what is below it is a difference of rounding
+OF_FAILURES = (FAILURE, RETRY_AFTER, WALL)  # rules by which a host is left alone that is not well
+
+
+class Pace(NamedTuple):
+    """The seconds between two requests to a host, and what makes them so many, in words."""
+
+    seconds: float
+    because: str
+
+
+def pace_of(host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None) -> Pace:
+    """Return the pace of a host. `live`: what a running crawl says: it alone knows which hosts it slows down."""
+    usual = host.delay.seconds
+    now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
+    if now > SLOWED * usual:
+        return Pace(now, "slowed down: it answers later than it did")
+    return Pace(usual, _because(host, usual, values))
+
+
+def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
+    if host.delay.is_crawl_delay:
+        longest = values["CRAWL_DELAY_MAX"]
+        bounded = f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
+        return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
+    for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
+        if usual == values[setting]:
+            return f"{setting} = {usual:g}"
+    policy = values["POLITENESS_POLICY"].rpartition(".")[2]
+    if not host.downloads:
+        return f"{policy}: it is new"
+    factor = values["POLITENESS_FACTOR"]
+    return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
+
+
+class Scores(NamedTuple):
+    """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
+
+    score: float | None
+    worth: float | None = None
+    site: float | None = None
+    site_pages: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"score": self.score, "worth": self.worth, "site": self.site, "site_pages": self.site_pages}
+
+
+def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
+    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`: in a queue."""
+    score = _noted(lines[-1]) if lines else None
+    if focus is None:
+        return None if score is None else Scores(score)
+    mean, pages = focus.history(url)
+    return Scores(score, round(focus.worth(url), 4) if waits else None, round(mean, 4), pages)
+
+
+def _noted(line: CrawlLine) -> float | None:
+    noted = next((one.removeprefix(NOTE) for one in line.annotations if one.startswith(NOTE)), "")
+    try:
+        return float(noted)
+    except ValueError:  # there is none, or the line is damaged
+        return None
+
+
+@dataclass(slots=True)
+class Facts:
+    """Of a URL without a canonical form there is nothing but `form`."""
+
+    asked: str
+    form: Form
+    filters: list[Verdict] = field(default_factory=list)
+    known: str = ""  # where its fingerprint was found
+    waiting: Waiting | None = None
+    large_page: str = ""  # whose links enter the crawl later, this one among them
+    place: Place | None = None
+    lines: list[CrawlLine] = field(default_factory=list)
+    skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
+    setting: str = ""  # that says what the filter leaves out which did so
+    all_links: bool = False  # all links of all pages were looked at
+    linked: Linking | None = None  # a page that links to it
+    entries: list[IndexLine] = field(default_factory=list)
+    robots: RobotsVerdict | None = None
+    domain: DomainFacts | None = None
+    host: HostFacts | None = None
+    pace: Pace | None = None  # of its host
+    networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
+    rendering: str = ""  # what a browser has shown of its host
+    ahead: float = 0.0  # what the machine's clock shows beyond the crawl's
+    live: Mapping[str, Any] | None = None  # what the running crawl said
+    looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
+    redirect: str = ""  # where its answer leads
+    last_try: tuple[int, str] = (0, "")  # of one to be tried again: status of its last answer, and why that was cut
+    again: bool = False  # pages are fetched again in this crawl
+    follows: bool = True  # links that are found are crawled, and not left for a later segment
+    later: Later | None = None  # it is left for one
+    scores: Scores | None = None  # of a page, or for one that waits
+    turn: Again | None = None  # its record, if it waits to be fetched again and was found
+
+    @property
+    def url(self) -> str:
+        return self.form.url
+
+    @property
+    def line(self) -> CrawlLine | None:
+        """The last line of the log."""
+        return self.lines[-1] if self.lines else None
+
+    @property
+    def link(self) -> Link | None:
+        """The link in a queue, or on its way there."""
+        if self.place is not None:
+            return unpack(self.place.record)
+        if self.waiting is not None and self.waiting.record:
+            return unpack(self.waiting.record)
+        if self.later is not None and self.later.record:
+            return unpack(self.later.record)
+        return None
+
+    @property
+    def in_flight(self) -> bool:
+        """True if it is being fetched right now; only a running crawl knows."""
+        return self.live is not None and bool(self.live.get("in_flight"))
+
+    @property
+    def is_known(self) -> bool:
+        """True if it would be new if it were found again."""
+        traces = self.known or self.waiting or self.place or self.lines
+        return bool(traces or (self.live is not None and self.live.get("known")))
+
+    def found_on(self) -> dict[str, Any] | None:
+        """The page that it was found on, as far as anything says so."""
+        link = self.link
+        if link is not None:
+            return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}
+        if self.line is not None:
+            one = self.lines[0]
+            depth = len(one.path.replace("R", "").replace("P", ""))
+            return {"via": one.via or None, "seed": one.seed or None, "path": one.path, "depth": depth}
+        if self.large_page:
+            return {"via": self.large_page}
+        if self.linked is not None:
+            return {"via": self.linked.page, "kind": self.linked.kind}
+        return None
