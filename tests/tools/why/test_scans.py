@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, Outcome
+from webcrawl.store import lines as lines_module
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.tools.why import file_search
@@ -20,8 +21,8 @@ KEYS = st.text("abz)/,", min_size=1, max_size=30)
 @pytest.fixture(name="small", autouse=True)
 def _small(monkeypatch):
     """So short lines and so small parts of logs that a few hundred bytes are many of them."""
-    monkeypatch.setattr(file_search, "PIECE", 64)
-    monkeypatch.setattr(file_search, "LONGEST", 256)
+    monkeypatch.setattr(lines_module, "PIECE", 64)
+    monkeypatch.setattr(lines_module, "LONGEST", 256)
     monkeypatch.setattr(file_search, "AROUND", 512)
 
 

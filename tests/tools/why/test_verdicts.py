@@ -158,10 +158,10 @@ ROWS = [
         {**place(places.BUDGET), "domain": SPENT._replace(pages=5, debt=3, lead=4)},
     ),
     ("{}; but its host is paused by command", {**place(places.HOST), "host": host(is_paused=True)}, place(places.HOST)),
-    ("{}, and will end when its turn comes: {}", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
+    (", and will end when its turn comes: {}", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
     ("{} forbids it ({}{})", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
     (
-        "{}; {} could not be fetched{}: without it nothing may be",
+        "; {} could not be fetched{}: without it nothing may be",
         {**place(places.HOST), "robots": RobotsVerdict(robots.UNREACHABLE, "http://a.test")},
         {**place(places.HOST), "robots": RobotsVerdict(robots.ALLOWED, "http://a.test")},
     ),

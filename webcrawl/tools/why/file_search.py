@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,58 +23,20 @@ from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
 from webcrawl.store.jobdir.index_line import read as entry_of
+from webcrawl.store.lines import LONGEST, lines_between, pieces_between, place_of, seek_line
 from webcrawl.store.output import OPEN
 
 MIB = 1 << 20
-PIECE = 4 * MIB  # bytes read at once
 FEW = 8  # URLs that are searched in a piece as a whole first: most pieces have none
-LONGEST = 1 << 17  # bytes of a line
-LAST = b"\xff"  # comes after every line
 QUICK = 256 * MIB  # bytes of a log: about a million lines, half a second
 AROUND = 2 * MIB  # bytes looked at on each side of a time
-FIRST = LONGEST  # bytes that the first lines of a log take
+FIRST = 1 << 17  # bytes of the first lines of a log
 OPEN_MOST = 64 * MIB  # bytes of an index that is not sorted yet: it has one file's records
 
 
 def size(number: int) -> str:
     """Return a number of bytes in words, in MiB if there are many."""
     return f"{number / MIB:,.0f} MiB" if number >= MIB else count(number, "byte")
-
-
-def seek_line(file: BinaryIO, place: int) -> int:
-    """Go to the first line that begins at this place or behind it; return where that is."""
-    file.seek(max(place - 1, 0))
-    return max(place - 1, 0) + len(file.readline(LONGEST)) if place else 0
-
-
-def place_of(file: BinaryIO, end: int, start: bytes) -> int:
-    """Return a place before the first line that begins so, or comes after, in a file whose lines are in order."""
-
-    def line_at(place: int) -> bytes:
-        seek_line(file, place)
-        return file.readline(LONGEST) or LAST
-
-    return bisect_left(range(end), start, key=line_at)
-
-
-def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Give the whole lines between these places, many at a time, each time with their place."""
-    at = seek_line(file, begin)
-    rest = b""
-    while data := file.read(min(PIECE, max(end - at - len(rest), 0))):
-        lines, newline, rest = (rest + data).rpartition(b"\n")
-        if newline:
-            yield at, lines
-            at += len(lines) + 1
-        elif len(rest) > LONGEST:  # no line
-            at += len(rest)
-            rest = b""
-
-
-def lines_between(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
-    """Give the whole lines between these places."""
-    for _, piece in pieces_between(file, begin, end):
-        yield from piece.split(b"\n")
 
 
 def last_lines(path: Path, length: int | None, most: int | None, name: str, looked: list[str]) -> Iterator[bytes]:

@@ -267,35 +267,42 @@ def _leads(facts: Facts) -> str:
     return f", a redirect to {facts.redirect}" if facts.redirect else ""
 
 
+WAITS = {  # by where it waits; what it waits for, or behind
+    places.HOST: "it waits in the queue of its host, {before}",
+    places.BUDGET: "{over_budget}: it waits for more, {before}",
+    places.FAMILY: "URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
+    "TRAP_RULES=0 fetches it",
+    places.LINE: "it waits until others of its domain, address or origin are done, {before}",
+    places.FRONT: "it waits in the front-end at level {level}, {before} there",
+}
+UNTRIED = "it was not tried yet, and waits in its host's queue until that may be asked"
+
+
 def _queued(facts: Facts, place: Place) -> str:
-    before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
-    if place.where == places.RETRY and place.has_failed:
+    if place.where != places.RETRY:
+        before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
+        over_budget = _over_budget(facts)
+        said = WAITS[place.where].format(before=before, level=place.level, over_budget=over_budget)
+    elif place.has_failed:
         said = f"it failed, and waits in its host's queue to be tried again{_last_try(facts)}"
-    elif (
-        place.where == places.RETRY
-    ):  # its turn had come, and its host wants to be left alone, or was to be asked first
-        said = "it was not tried yet, and waits in its host's queue until that may be asked"
-    elif place.where == places.HOST:
-        said = f"it waits in the queue of its host, {before}"
-    elif place.where == places.BUDGET:
-        said = f"{_over_budget(facts)}: it waits for more, {before}"
-    elif place.where == places.FAMILY:
-        said = (
-            f"URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
-            "TRAP_RULES=0 fetches it"
-        )
-    elif place.where == places.LINE:
-        said = f"it waits until others of its domain, address or origin are done, {before}"
-    else:
-        said = f"it waits in the front-end at level {place.level}, {before} there"
+    else:  # its turn had come, and its host wants to be left alone, or was to be asked first
+        said = UNTRIED
     if facts.host is not None and facts.host.is_paused:
         said = f"{said}; but its host is paused by command"
-    if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
-        return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
-    if facts.robots is not None and facts.robots.verdict == robots.UNREACHABLE:
-        tries = f", tried {count(facts.robots.tries, 'time')}" if facts.robots.tries else ""
-        return f"{said}; {robots_url(facts.robots.origin)} could not be fetched{tries}: without it nothing may be"
-    return said
+    return said + _robots_ahead(facts)
+
+
+def _robots_ahead(facts: Facts) -> str:
+    """Words that follow the place of a URL that robots.txt keeps the crawl from."""
+    found = facts.robots
+    if found is None:
+        return ""
+    if found.verdict == robots.FORBIDDEN:
+        return f", and will end when its turn comes: {_forbidden(facts)}"
+    if found.verdict == robots.UNREACHABLE:
+        tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
+        return f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
+    return ""
 
 
 def _last_try(facts: Facts) -> str:

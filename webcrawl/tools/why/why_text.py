@@ -115,7 +115,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
     several = f", {host['connections']} requests at once" if host["connections"] > 1 else ""
     yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
-    if host["next_request"] and host["queued"]:
+    if host["next_request"] and (host["queued"] or details.get("queue")):
         yield f"not before {moment(host['next_request'])}"
     if host["http2_only"]:
         yield "speaks only HTTP/2"
