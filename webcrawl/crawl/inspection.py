@@ -193,7 +193,7 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
             "source": ROBOTS if delay.is_crawl_delay else delay.policy,
             "crawl_delay": facts.crawl_delay,
         },
-        "health": facts.health.value,
+        "health": facts.health_of_urls.value,
         "failures": facts.failures,
         "pages": facts.pages,
         "downloads": [round(seconds, 3) for seconds in facts.downloads],

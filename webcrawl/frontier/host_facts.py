@@ -14,7 +14,16 @@ from webcrawl.base.model import url_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import PLACES, FailedRow, Health, State, WallRow, behind_wall, given_up
+from webcrawl.store.jobdir.host_row import (
+    PLACES,
+    FailedRow,
+    Health,
+    State,
+    WallRow,
+    behind_wall,
+    given_up,
+    health_of,
+)
 
 
 class Delay(NamedTuple):
@@ -50,7 +59,8 @@ class HostFacts:
     record: str  # where its record is; empty: the crawl does not know the host
     place: State
     state: str  # what it is doing, in words
-    health: Health
+    health: Health  # its own
+    health_of_urls: Health  # if all its URLs wait for origins that fail, that of the best origin; else its own
     is_paused: bool  # by command
     in_flight: str | None  # a URL that is being asked for
     requests: int  # under way
@@ -92,6 +102,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         record,
         host.state,
         _state(host, is_paused=is_paused),
+        health_of(host, book.health.failures),
         book.health.health(host),
         is_paused,
         url_of(host.given) if host.given is not None else None,

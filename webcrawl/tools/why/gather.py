@@ -71,22 +71,27 @@ class Gathering:
 
     def _seen(self, some: Sequence[Facts]) -> None:
         keys = self._source.keys([facts.form for facts in some])
-        known, waiting = self._source.seen.among(keys), self._source.seen.waiting(keys)
+        known = self._source.seen.among(keys)
+        waiting = self._source.seen.waiting(keys)
         for facts, key in zip(some, keys, strict=True):
-            facts.known, facts.waiting = known.get(key, ""), waiting.get(key)
+            facts.known = known.get(key, "")
+            facts.waiting = waiting.get(key)
             if facts.known and facts.waiting is not None and not facts.waiting.judged:
                 facts.waiting = None  # a link to it that was found once more
 
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         """The records, and the lines of the log around their times, which are found in a log of any size."""
-        indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
-        entries, looked = indexes.entries_of(urls), log.look(urls, quick=0)
+        indexes = self._source.indexes
+        log = self._source.log(CRAWL_LOG)
+        entries = indexes.entries_of(urls)
+        looked = log.look(urls, quick=0)
         self._source.odd += (line for line in indexes.unread if line not in self._source.odd)
         for url, found in entries.items():
             if found and not self._deep and looked.of > SMALL:
                 looked.lines[url] = log.near(url, found[-1].date[:-1])
         for facts in some:
-            facts.entries, facts.lines = entries[facts.url], _lines(looked, facts.url)
+            facts.entries = entries[facts.url]
+            facts.lines = _lines(looked, facts.url)
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries and indexes.gone:
@@ -126,7 +131,8 @@ class Gathering:
         for facts in waited:
             lines = _lines(looked, facts.url)
             if lines:
-                facts.lines, facts.place = lines, None
+                facts.lines = lines
+                facts.place = None
 
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""

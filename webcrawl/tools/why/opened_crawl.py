@@ -66,7 +66,8 @@ class Source:
 
     def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
         JobDir.open(jobdir)
-        self.jobdir, self._trusted = jobdir, trusted
+        self.jobdir = jobdir
+        self._trusted = trusted
         self.is_all = True  # none of its logs is missing, nor another drone of its hive
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
