@@ -24,7 +24,7 @@ from webcrawl.frontier.seen.waiting_records import VERDICTS as NEW
 from webcrawl.lab.simweb import overlaps, robots_first
 from webcrawl.lab.simweb.request_log import read
 from webcrawl.lab.simweb.robots_kinds import is_robots
-from webcrawl.store.jobdir.domain_row import domain_row
+from webcrawl.store.jobdir import domain_row
 from webcrawl.store.jobdir.host_row import host_rows
 from webcrawl.store.jobdir.host_row import read as read_host
 from webcrawl.store.jobdir.meta_row import FRONTIER
@@ -110,10 +110,8 @@ def _queued(snapshot: Snapshot) -> Iterator[Link]:
         yield from (unpack(record) for _, record in host.later)
         for queue in host.queues:
             yield from map(unpack, queues.records(queue, "host"))
-    for (name,) in snapshot.rows("SELECT name FROM domain WHERE waiting > 0"):
-        domain = domain_row(snapshot, name)
-        if domain is not None:
-            yield from map(unpack, queues.records(domain.queue, "domain"))
+    for row in snapshot.rows(f"{domain_row.ALL} WHERE waiting > 0"):
+        yield from map(unpack, queues.records(domain_row.read(row).queue, "domain"))
     state = msgpack.unpackb(snapshot.get(FRONTIER) or b"")
     for saved in (*state["front"], *state["lines"].values()):
         yield from (unpack(record) for record in queues.records(saved, FRONTIER) if b" " in record)

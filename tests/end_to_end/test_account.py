@@ -8,8 +8,9 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
+from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.lab.simweb import World, running, wait_until_idle
-from webcrawl.tools.account.account_page import RULES, page
+from webcrawl.tools.account.account_page import page
 from webcrawl.tools.account.site_account import account_of, site_of, unknown
 
 KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", "robots_recovers")
@@ -70,7 +71,7 @@ def test_waits_and_their_rules(crawled):
     for host in by_host(hits):
         for one in account_of(jobdir, site_of(host)).requests:
             rules.add(one.rule)
-            assert one.rule in RULES
+            assert one.rule in FOR_OWNERS
             assert one.waited is None or one.rule == "new" or one.waited >= one.needed - 0.005
 
     assert rules >= {"new", "politeness", "crawl-delay", "retry-after"}

@@ -62,7 +62,7 @@ WRONG = {
     "verify nowhere": NO_FOLDER,
     "search nowhere words": NO_FOLDER,
     f"why nowhere {SITE}": NO_FOLDER,
-    "why folder": "why JOBDIR URL, or --sample N, or --file URLS",
+    "why folder": "why JOBDIR URL, or --file URLS",
     "ctl nowhere status": "nowhere: no crawl is running there, or none that listens",
     "process nowhere": "nowhere: no such file",
     "export wacz nowhere": NO_FOLDER,

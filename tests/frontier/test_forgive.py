@@ -89,7 +89,7 @@ def test_a_host_that_was_dropped_meanwhile(db):
 
     frontier.outage.pardon(100)
 
-    assert frontier.look.host("a", 122)["state"] == "given up"
+    assert frontier.look.facts("a").state == "given up"
 
 
 def test_a_download_that_was_cut(db):

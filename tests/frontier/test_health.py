@@ -387,7 +387,7 @@ class TestGivenUp:
         assert (frontier.core.aside.hosts, len(frontier), ended) == (1, 19, {})
         drain(frontier, now, outcome)
         assert set(ended.values()) == {outcome.status}
-        assert frontier.look.host("a", now)["last_failure"]["away"] >= 3 * DAY
+        assert frontier.look.facts("a").failed.away >= 3 * DAY
 
     @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
     def test_it_is_still_known_in_the_next_run(self, db, outcome, tmp_path):

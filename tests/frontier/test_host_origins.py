@@ -16,6 +16,7 @@ from webcrawl.frontier.host_origins import MOST
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.host_row import Health
 
 DEAD = "https://a:8443"
 HOUR, DAY = 3600.0, 86_400.0
@@ -296,8 +297,8 @@ def test_the_wait_names_its_origin(db):
     web.until(30)
 
     assert str(web.frontier.look.waits(30)).endswith(f"after no connection from {DEAD}/robots.txt")
-    (origin,) = web.frontier.look.host("a", 30)["origins"]
-    assert (origin["origin"], origin["health"], origin["queued"]) == (DEAD, "failing", 1)
+    (origin,) = web.frontier.look.facts("a").origins
+    assert (origin.origin, origin.health, origin.queued) == (DEAD, Health.FAILING, 1)
 
 
 def test_a_dead_origin_is_no_sign_of_an_outage_of_our_own(db):

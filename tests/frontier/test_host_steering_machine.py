@@ -45,7 +45,7 @@ class SteeringMachine(FrontierMachine):
         found = [link.url for _, link in self.frontier.look.first(host, most, self.model.now)]
         assert len(set(found)) == len(found) <= most
         assert set(found) <= {url for url in self.model.waiting if host_of(url) == host}
-        assert self.frontier.look.host(host, self.model.now)["queued"] >= len(found)
+        assert self.frontier.look.facts(host).queued >= len(found)
 
     def drop(self, url, status):
         if status == Status.DROPPED:

@@ -74,8 +74,8 @@ def test_look_says_so(db):
     """Whoever looks at the host sees it."""
     frontier, name = learned(db)
 
-    assert frontier.look.host(name, 0.0)["protocol"] == "HTTP/2 only"
-    assert "protocol" not in frontier.look.host("ba"["ab".index(name)], 0.0)
+    assert frontier.look.facts(name).is_http2
+    assert not frontier.look.facts("ba"["ab".index(name)]).is_http2
 
 
 MAP = "http://a.test/sitemap.xml"

@@ -380,9 +380,10 @@ class TestOrders:
         frontier = several(db)
         links = taken(frontier, 0)
         assert all(frontier.look.in_flight(link.url) for link in links)
-        assert frontier.look.host("a", 0)["connections"] == {"at_once": 3, "in_flight": 3}
+        facts = frontier.look.facts("a")
+        assert (facts.connections, facts.requests) == (3, 3)
         assert hosts_asked(frontier.look.figures()) == len({host_of(link.url) for link in links}) < len(links)
-        assert "connections" not in frontier.look.host("b", 0)
+        assert frontier.look.facts("b").connections == 1
 
 
 class TestAfterACrash:

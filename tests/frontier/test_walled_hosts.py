@@ -11,6 +11,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier.handover_records import merge_host, pack_host
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.host_row import Health
 
 WALL = Outcome(200, 0.01, wall="anubis")
 DENIED = Outcome(503, 0.01, wall="cloudflare")
@@ -40,8 +41,8 @@ def crawl(frontier, outcome, until=30 * DAY):
     return asked
 
 
-def wall(frontier, now=0.0):
-    return frontier.look.host("a", now).get("wall")
+def wall(frontier):
+    return frontier.look.facts("a").wall
 
 
 def test_a_host_is_asked_less_and_less_often(db):
@@ -54,7 +55,7 @@ def test_a_host_is_asked_less_and_less_often(db):
 
     assert waits[:4] == pytest.approx([60, 120, 240, 480], rel=0.11)
     assert max(waits) == pytest.approx(DAY, rel=0.11)
-    assert frontier.look.host("a", 0.0)["health"] == "behind a wall"
+    assert frontier.look.facts("a").health is Health.WALLED
     assert frontier.look.record("a")[0] == 0
     assert len(frontier) == 3
 
@@ -138,7 +139,7 @@ def test_a_request_of_a_spider_gets_the_walls_answer(db):
     ((_, _, _, final),) = crawl(frontier, lambda *_: WALL)
 
     assert final
-    assert wall(frontier)["answers"] == 1
+    assert wall(frontier).answers == 1
 
 
 def test_nothing_but_walls_is_a_crawl_at_rest(db):

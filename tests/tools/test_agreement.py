@@ -96,7 +96,7 @@ def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
     given_up = dict(crawled.source.state.given_up)
     for name, host in crawled.hosts.items():
         word = HealthRules().health(crawl.get(name)).value
-        assert (rows[name]["health"], host.told(MOST).split(":")[0]) == (word, word), name
+        assert (rows[name]["health"], health_of(host, MOST).value) == (word, word), name
         assert (rows[name]["pages"], rows[name]["queued"]) == (host.pages, host.waiting), name
         assert (name in given_up) is (word == "given up"), name
     db.close()

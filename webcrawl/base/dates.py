@@ -40,6 +40,13 @@ def read_digits(text: str) -> float:
     return _read(text[:4], *(text[at : at + 2] for at in range(4, 14, 2))) + int(text[14:17]) / 1000
 
 
+def moment(date: str) -> str:
+    """Return a time in the form of `iso`, or of `digits`, as people read it: 2026-11-21 19:20:11 UTC."""
+    numbers = re.sub(r"\D", "", date)
+    day, time_of_day = numbers[:8], numbers[8:14]
+    return f"{day[:4]}-{day[4:6]}-{day[6:]} {time_of_day[:2]}:{time_of_day[2:4]}:{time_of_day[4:]} UTC"
+
+
 @lru_cache(64)
 def _read(*numbers: str) -> int:
     year, month, day, hour, minute, second = map(int, numbers)

@@ -13,12 +13,12 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
 from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets, whose
-from webcrawl.crawl.inspection import HostInspector
+from webcrawl.crawl.inspection import ROBOTS, HostInspector
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.host_inspection import ROBOTS
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir.host_row import PLACES, State
 
 logger = logging.getLogger(__name__)
 
@@ -93,10 +93,10 @@ class HostOrders(HostInspector):
         for origin in self.book.origins(name):
             self.book.try_again(origin, now)
         due = self._steering.retry(name, now)
-        record = self.frontier.look.host(name, now)
-        if not record["queued"]:
+        facts = self.frontier.look.facts(name)
+        if not facts.queued:
             return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
-        if record["state"] == "waits for a place":
+        if facts.state == PLACES[State.PARKED]:
             return f"{name} waits for a place among the hosts that are crawled, and is asked when it has one"
         return f"{name} may be asked again " + (f"in {due - now:.1f} s" if due > now else "now")
 

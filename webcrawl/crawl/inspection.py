@@ -8,6 +8,7 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
+from webcrawl.base.model import Status
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
@@ -15,12 +16,14 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, Elsewhere
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts, OriginFacts
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import InForce
 from webcrawl.record.statistics.statistics import Statistics
 
+ROBOTS = "Crawl-delay of robots.txt"
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
 VERDICTS = {
@@ -52,16 +55,7 @@ class HostInspector:
     def record(self, name: str) -> dict[str, Any]:
         """All that is known of a host; waits and times that are over are in seconds from now."""
         now = self._clock()
-        found = self.frontier.look.host(name, now)
-        due, last = found.pop("next_turn"), found.pop("last_failure", None)
-        found["next_turn_in"] = None if due is None else round(due - now, 1)
-        if last is not None:
-            at, asked = last.pop("at"), last.pop("asked")
-            found["last_failure"] = {**last, "ago": round(now - at, 1)}
-            if asked:
-                found["last_failure"]["retry_after"] = asked
-        if "wall" in found:
-            found["wall"]["ago"] = round(now - found["wall"].pop("since"), 1)
+        found = shown(self.frontier.look.facts(name), now)
         row = self._statistics.hosts.rows.get(name)
         if row is not None:
             found["documents"], found["bytes"], found["failed"] = row[0], row[1], row[2]
@@ -72,7 +66,7 @@ class HostInspector:
         if self._rendered is not None and (told := self._rendered(name)):
             found["rendering"] = told
         found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
-        found["budget"] = self.frontier.look.domain(self.domain(name))
+        found["budget"] = _budget(self.frontier.look.domain(self.domain(name)))
         return found
 
     def _said(self, origin: str, now: float) -> str:
@@ -132,7 +126,7 @@ class HostInspector:
     def queue(self, name: str, most: int) -> dict[str, Any]:
         """The host's next URLs, in the order in which they come if none fails meanwhile."""
         now = self._clock()
-        record = self.frontier.look.host(name, now)
+        facts = self.frontier.look.facts(name)
         rows = [
             {
                 "url": link.url,
@@ -144,7 +138,7 @@ class HostInspector:
             for at, link in self.frontier.look.first(name, most, now)
         ]
         shown = "in its queue; links of this host that other queues still hold are not counted"
-        return {"host": name, "queued": record["queued"], "covers": shown, "urls": rows}
+        return {"host": name, "queued": facts.queued, "covers": shown, "urls": rows}
 
     async def top(self, by: str, most: int) -> Mapping[str, Any]:
         """The first hosts by what is cheaply known, and of which hosts that is so."""
@@ -180,6 +174,70 @@ class HostInspector:
     def outcomes(self) -> dict[int, int]:
         """The numbers of URLs by the status that they ended with, the most frequent first."""
         return dict(self._statistics.outcomes.most_common())
+
+
+def shown(facts: HostFacts, now: float) -> dict[str, Any]:
+    """Return the facts about a host as `host NAME` shows them."""
+    delay = facts.delay
+    found: dict[str, Any] = {
+        "host": facts.name,
+        "known": facts.is_known,
+        "record": facts.record or "none",
+        "state": facts.state,
+        "queued": facts.queued,
+        "retries": facts.retries,
+        "in_flight": facts.in_flight,
+        "next_turn_in": None if facts.next_turn is None else round(max(facts.next_turn - now, 0.0), 1),
+        "delay": {
+            "seconds": round(delay.seconds, 3),
+            "source": ROBOTS if delay.is_crawl_delay else delay.policy,
+            "crawl_delay": facts.crawl_delay,
+        },
+        "health": facts.health_of_urls.value,
+        "failures": facts.failures,
+        "pages": facts.pages,
+        "downloads": [round(seconds, 3) for seconds in facts.downloads],
+        "address": facts.address,
+    }
+    if facts.connections > 1:
+        found["connections"] = {"at_once": facts.connections, "in_flight": facts.requests}
+    if facts.is_http2:
+        found["protocol"] = "HTTP/2 only"
+    if facts.retired:
+        found["ends_with"] = f"{facts.retired} {Status(facts.retired).name.lower().replace('_', ' ')}"
+    if facts.wall is not None:
+        wall = facts.wall
+        found["wall"] = {"vendor": wall.vendor, "answers": wall.answers, "ago": round(now - wall.since, 1)}
+    if facts.origins:
+        found["origins"] = [_origin(one, now) for one in facts.origins]
+    if facts.failures and facts.failed is not None:
+        failed = facts.failed
+        last = {"status": failed.status, "away": round(failed.away), "ago": round(now - failed.at, 1)}
+        found["last_failure"] = {**last, "retry_after": failed.asked} if failed.asked else last
+    return found
+
+
+def _origin(origin: OriginFacts, now: float) -> dict[str, Any]:
+    return {
+        "origin": origin.origin,
+        "health": origin.health.value,
+        "failures": origin.failures,
+        "queued": origin.queued,
+        "next_turn": None if origin.next_turn is None else max(origin.next_turn, now),
+    }
+
+
+def _budget(domain: DomainFacts) -> dict[str, Any]:
+    if not domain.is_limited:
+        return {"domain": domain.name, "budget": None}
+    return {
+        "domain": domain.name,
+        "budget": domain.budget,
+        "used": domain.pages,
+        "linked_from": domain.linking_domains,
+        "seed": domain.seed,
+        "over_budget": domain.over_budget,
+    }
 
 
 def _waiting(host: Host) -> float:

@@ -8,6 +8,7 @@ reputation allows. All other URLs wait on disk.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 from zlib import crc32
@@ -182,6 +183,12 @@ class Budgets:
             domain.rank = links
             self.table.touch(domain)
         self._allow(domain)
+
+    def rated(self, name: str) -> Domain:
+        """Return a domain's record as `rate` would leave it now; the record itself stays as it is."""
+        domain = replace(self.get(name), rank=self.reputation.links_to(name))
+        self._allow(domain)
+        return domain
 
     # -- the URLs that wait
 

@@ -200,6 +200,16 @@ class Fifo:
             place = 0
         return found + some(self._tail or b"", 0, most - len(found))
 
+    def records(self) -> Iterator[bytes]:
+        """Give all records, the oldest first, which stay where they are. A block is read when its turn comes."""
+        place = self._base + self._at
+        if not self._ids:
+            yield from some(self._head, self._at, self.count)
+        for number in self._ids or ():
+            yield from some(self._pool.blocks.get(number), place, self.count)
+            place = 0
+        yield from some(self._tail or b"", 0, self.count)
+
     # -- called by the pool
 
     @property

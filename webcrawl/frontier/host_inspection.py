@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from webcrawl.base.model import Link, Status, unpack, url_of
+from webcrawl.base.model import Link, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import LONGER, gap
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts, domain_facts, facts_of, is_crawl_delay
 from webcrawl.frontier.host_origins import OF_HOST, text_of, url_at
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, RETRY_AFTER, WALL, WHY, Waits
-from webcrawl.store.jobdir.host_row import PLACES, Health, State, behind_wall, given_up
+from webcrawl.frontier.wait_words import (
+    ASIDE,
+    CRAWL_DELAY,
+    FAILURE,
+    NEW,
+    POLITENESS,
+    RETRY_AFTER,
+    WALL,
+    WHY,
+    Waits,
+)
+from webcrawl.store.jobdir.host_row import behind_wall
 
 MOST = 1000  # URLs that are shown of one host
 FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
-ROBOTS = "Crawl-delay of robots.txt"
 
 
 class Look:
-    """`host` and `first` open one record, `in_memory` gives all that are objects."""
+    """`facts` and `first` open one record, `in_memory` gives all that are objects."""
 
     def __init__(self, core: Core) -> None:
-        self._core, self._hosts, self._budgets = core, core.hosts, core.queues.budgets
-        self._back, self._book, self._aside = core.back, core.book, core.aside
+        self._core = core
+        self._hosts = core.hosts
+        self._budgets = core.queues.budgets
+        self._back = core.back
+        self._book = core.book
+        self._aside = core.aside
 
     # -- all of it
 
@@ -59,49 +71,14 @@ class Look:
 
     # -- single hosts
 
-    def host(self, name: str, now: float) -> dict[str, Any]:
-        """The record of a host; `known` is False if there is none. Times are the crawl's own."""
-        place = "in use" if name in self._back.active else self._hosts.place(name)
+    def facts(self, name: str) -> HostFacts:
+        """Return what is known of a host."""
+        is_paused = name in self._aside.held
+        record = "in use" if name in self._back.active else self._hosts.place(name)
+        if not record:
+            return facts_of(self._hosts.blank(name), self._book, record="", is_paused=is_paused)
         with self._core.opened(name) as host:
-            found: dict[str, Any] = {"host": name, "known": bool(place), "record": place or "none"}
-            found |= {
-                "state": self._state(host),
-                "queued": host.waiting(),
-                "retries": len(host.later),
-                "in_flight": unpack(host.given).url if host.given is not None else None,
-                "next_turn": self._next_turn(host, now),
-                "delay": self._delay(host),
-                "health": self._book.health.health(host).value,
-                "failures": host.failures,
-                "pages": host.pages,
-                "downloads": [round(seconds, 3) for seconds in host.times],
-                "address": host.ip,
-            }
-            if (connections := self._book.connections(host)) > 1:
-                found["connections"] = {"at_once": connections, "in_flight": len(host.flights())}
-            if host.http2:
-                found["protocol"] = "HTTP/2 only"
-            if host.retired:
-                found["ends_with"] = f"{host.retired} {Status(host.retired).name.lower().replace('_', ' ')}"
-            if host.wall is not None and behind_wall(host):
-                found["wall"] = {"vendor": host.wall.vendor, "since": host.wall.since, "answers": host.wall.answers}
-            if host.origins is not None:
-                found["origins"] = [self._origin(one, host, now) for one in host.origins.values()]
-            if host.row is not None and host.failures:
-                row = host.row
-                last = {"at": row.at, "status": row.status, "away": round(row.away), "asked": row.asked}
-                found["last_failure"] = last
-            return found
-
-    def _origin(self, one: Host, host: Host, now: float) -> dict[str, Any]:
-        """The record of one origin that fails or waits while others of its host are asked."""
-        return {
-            "origin": one.origin or "other ports",
-            "health": self._book.health.health(one).value,
-            "failures": one.failures,
-            "queued": one.waiting(),
-            "next_turn": max(one.due(), host.ready_at, now) if one.waiting() else None,
-        }
+            return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
         """The number of a host's failures in a row, True if it was ever asked, and its address if that is known.
@@ -143,8 +120,8 @@ class Look:
             if failed > seconds:
                 return failed, FAILURE
         if not (host.times or host.failures):
-            return seconds, "new"
-        return seconds, CRAWL_DELAY if self._is_robots(host, seconds) else "politeness"
+            return seconds, NEW
+        return seconds, CRAWL_DELAY if is_crawl_delay(host, seconds, self._book) else POLITENESS
 
     def waits(self, now: float) -> Waits:
         """The hosts that are waited for. It takes as long as `ready` of the back-end."""
@@ -172,45 +149,13 @@ class Look:
         if host.left[0] == host.ready_at == at:
             return host.left[1]
         if host.row is None and host.wall is None and at <= host.rested_at() and not host.crawl_delay:
-            return "politeness"
+            return POLITENESS
         return self._pause(host)[1] if host.failures or host.wall is not None or at <= host.rested_at() else FAILURE
-
-    def _is_robots(self, host: Host, seconds: float) -> bool:
-        """True if these seconds between two requests are what its robots.txt asks for."""
-        if not host.crawl_delay:
-            return False
-        return 0 < min(host.crawl_delay, self._book.of(host.name)[1].crawl_delay_max) >= seconds
 
     def in_flight(self, url: str) -> bool:
         """True if this URL was handed out and is not done."""
         host = self._back.active.get(host_of(url))
         return host is not None and url in map(url_of, host.flights())
-
-    def _state(self, host: Host) -> str:
-        if host.given is not None:
-            return "in flight"
-        if host.name in self._aside.held:
-            return "paused"
-        if given_up(host):
-            return Health.GIVEN_UP.value
-        if host.retired:
-            return Health.SPENT.value
-        return PLACES[host.state]
-
-    def _next_turn(self, host: Host, now: float) -> float | None:
-        """The time at which it may be asked next, if it has something to ask for and that is known."""
-        if host.given is not None or not host.waiting() or host.retired or host.name in self._aside.held:
-            return None
-        return max(host.aside if host.state is State.ASIDE else host.due(), now)
-
-    def _delay(self, host: Host) -> dict[str, Any]:
-        """The seconds between two requests, and whose wish they are."""
-        seconds = self._book.wait(host)
-        return {
-            "seconds": round(seconds, 3),
-            "source": ROBOTS if self._is_robots(host, seconds) else type(self._book.of(host.name)[0]).__name__,
-            "crawl_delay": host.crawl_delay,
-        }
 
     def wait(self, host: Host) -> float:
         """Seconds between two requests to it."""
@@ -233,19 +178,9 @@ class Look:
         """All hosts that are objects."""
         return [*self._back.active.values(), *self._hosts.idle()]
 
-    def domain(self, name: str) -> dict[str, Any]:
-        """The pages that a registered domain has had of its budget, and the number of URLs that wait beyond it."""
-        if not self._budgets.is_limited:
-            return {"domain": name, "budget": None}
-        domain = self._budgets.get(name)
-        return {
-            "domain": name,
-            "budget": domain.most,
-            "used": domain.used,
-            "linked_from": domain.rank,
-            "seed": domain.seed,
-            "over_budget": domain.queue.count if domain.queue is not None else 0,
-        }
+    def domain(self, name: str) -> DomainFacts:
+        """Return what is known of a registered domain."""
+        return domain_facts(name, self._budgets)
 
 
 def _waited_for(host: Host) -> Host:

@@ -212,7 +212,8 @@ def _read(files: list[Path]) -> dict[str, float]:
     """The latest time for each host; of a line that was cut off nothing counts."""
     until: dict[str, float] = {}
     for path in files:
-        with regular(path) as file:
+        lines: list[bytes] = []
+        with suppress(FileNotFoundError), regular(path) as file:  # of a crawl that runs, and has just removed it
             lines = file.readlines()
         for line in lines:
             with suppress(ValueError):

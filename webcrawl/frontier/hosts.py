@@ -262,6 +262,10 @@ class HostTable:
             for queue in oldest.queues():
                 queue.close()
 
+    def blank(self, name: str) -> Host:
+        """Return the record of a new host, to be looked at only: the table does not keep it."""
+        return Host(name, Fifo(self._pool))
+
     def place(self, name: str) -> str:
         """The place of the record of a host that nobody holds; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)

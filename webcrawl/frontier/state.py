@@ -100,6 +100,13 @@ def open_frontier(
     return frontier
 
 
+def read_core(db: CrawlDB, shape: Shape, rules: Rules) -> Core:
+    """Opens the kernel as of the last checkpoint to be asked only: no host enters the back-end."""
+    data = db.get(FRONTIER)
+    saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
+    return Core(_open_queues(db, shape, rules, saved, Random()), rules, NO_HOOKS, 0.0)
+
+
 def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
     """Gives the prioritizer what it has learnt up to the last checkpoint, if it learns."""
     if not isinstance(rules.prioritizer, Learning):

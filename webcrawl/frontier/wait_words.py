@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from webcrawl.base.model import Status
 
-# Rules; any other is politeness
-FAILURE, RETRY_AFTER, CRAWL_DELAY, WALL, NO_WAY = "failure", "retry-after", "crawl-delay", "wall", "no-way"
+# Rules
+NEW, POLITENESS, CRAWL_DELAY = "new", "politeness", "crawl-delay"
+FAILURE, RETRY_AFTER, WALL, NO_WAY = "failure", "retry-after", "wall", "no-way"
 ROBOTS, ASIDE = "robots", "aside"
 FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))  # a crawl that ends meanwhile says when it would go on
 WHY = {
@@ -19,6 +20,14 @@ WHY = {
     ROBOTS: "for the robots.txt of {host}, without which nothing may be asked",
     ASIDE: "for {host} (set aside)",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
+}
+FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the host
+    NEW: "the host had not been asked before",
+    POLITENESS: "a multiple of the time that the last answer took, within bounds",
+    CRAWL_DELAY: "the Crawl-delay of its robots.txt",
+    FAILURE: "the last request failed: a wait that doubles each time",
+    RETRY_AFTER: "what the host asked for itself, by Retry-After or a rate limit",
+    WALL: "the host was behind a wall: a wait that doubles each time",
 }
 SAID = {
     Status.DNS_FAILED: "no address",

@@ -1,14 +1,11 @@
 """What a crawl has for rendering, what an operator is shown of it, and that other crawls have nothing of it."""
 
-from contextlib import closing
-
 import pytest
 
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why.host_facts import rendering_of
+from webcrawl.tools.why.opened_crawl import Source
 
 URL = "http://a.test/"
 SHELL = b"<!doctype html><title>App</title><div id=root></div><script src=/app.js></script>"
@@ -51,17 +48,17 @@ def test_with_a_browser_its_host_is_told_of(tmp_path):
         assert "need_scripts" not in crawl.stats()
         crawl.parts.db.checkpoint()
 
-    with closing(Snapshot(tmp_path / "state")) as snapshot:
-        assert [rendering_of(snapshot, host) for host in ("a.test", "b.test")] == [told, ""]
+    with Source(tmp_path) as source:
+        assert [source.rendering(host) for host in ("a.test", "b.test")] == [told, ""]
 
 
 def test_a_crawl_that_never_rendered_has_nothing_to_tell(tmp_path):
     """Its state has no such table."""
     with crawling(tmp_path) as (crawl, _):
         crawl.parts.db.checkpoint()
-    with closing(Snapshot(tmp_path / "state")) as snapshot:
-        assert not snapshot.has("rendering")
-        assert rendering_of(snapshot, "a.test") == ""
+    with Source(tmp_path) as source:
+        assert not source.snapshot.has("rendering")
+        assert source.rendering("a.test") == ""
 
 
 @pytest.mark.parametrize("rendered", [False, True])

@@ -23,7 +23,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.report_source import read_state
-from webcrawl.tools.why.queued import FAMILY, Search
+from webcrawl.tools.why.places import FAMILY, Search
 
 HOME = f"{sites.HOME}/"
 BUDGET = 10_000
@@ -238,21 +238,16 @@ class TestState:
         assert len(urls) == held > 0
         assert not any(name.endswith(FAMILIES) for name in names)
 
-    def test_a_url_that_waits_says_so(self, tmp_path):
+    def test_a_url_that_waits_says_so(self, db):
         """`why` finds it among those whose family brings nothing new."""
-        db = CrawlDB(tmp_path)
         frontier = folding(db)
         fetched(frontier, sites.TRAPS["log_in"])
         record = frontier.core.queues.budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
-        prepared(db)
-        db.checkpoint()
-        db.close()
-
         url = unpack(record).url
-        with Snapshot(tmp_path) as snapshot:
-            place = Search(snapshot, zoo.domain_of).near([url]).places[url]
+        search = Search(frontier.core, zoo.domain_of, deep=False)
+        search.near([url])
 
-        assert (place.where, place.place) == (FAMILY, 0)
+        assert (search.places[url].where, search.places[url].place) == (FAMILY, 0)
 
     def test_a_domain_with_both_kinds_counts_once(self, db):
         """Of a domain over its budget that has folded URLs too, either number is known, also after a restart."""

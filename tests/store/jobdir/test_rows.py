@@ -1,4 +1,4 @@
-"""The words for a host's health, and what its row says."""
+"""The health of a host, in one word."""
 
 import sqlite3
 from contextlib import closing
@@ -10,10 +10,8 @@ from webcrawl.base.model import Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
-from webcrawl.store.jobdir.host_row import Health, HostRow, State, WallRow, health_of
+from webcrawl.store.jobdir.host_row import Health, health_of
 from webcrawl.store.jobdir.job_dir import JobDir
-
-ROW = HostRow("a.test", State.IDLE, 0.0, [1.0], 0.0, 0, 3, 0, "", [], None, 0.0, None, [])
 
 
 @pytest.mark.parametrize(
@@ -30,23 +28,6 @@ ROW = HostRow("a.test", State.IDLE, 0.0, [1.0], 0.0, 0, 3, 0, "", [], None, 0.0,
 def test_the_health_of_a_host(failures, retired, health):
     """A host given up is that alone; one that fails says so, though it has given all its pages."""
     assert health_of(SimpleNamespace(failures=failures, retired=retired, pages=0, wall=None), 5) is health
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({}, "healthy"),
-        ({"times": []}, "healthy: no answer yet"),  # it may have been asked, and given up by command since
-        ({"retired": Status.HOST_BUDGET}, "spent: it has given all its pages (HOST_MAX_PAGES)"),
-        ({"failures": 7}, "aside: 7 in a row"),
-        ({"wall": WallRow("anubis", 1.0, 3)}, "behind a wall: anubis, 3 in a row"),
-        ({"wall": WallRow("anubis", 1.0, 2)}, "healthy"),
-        ({"retired": -1, "failures": 7}, "given up: its URLs end with -1"),
-    ],
-)
-def test_the_words(change, words):
-    """The first word is the one that every command has."""
-    assert ROW._replace(**change).told(5) == words
 
 
 # -- Values of the table `meta`, as every command reads them.

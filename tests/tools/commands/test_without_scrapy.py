@@ -101,7 +101,7 @@ def test_a_wrong_command_line_is_refused_as_by_scrapy():
     lines = [line for line in done.stderr.splitlines()[:-1] if line]
     assert done.returncode == 2
     assert lines[:2] == ["Usage", "====="]
-    assert lines[-1].endswith(": error: a folder and a URL: webcrawl why JOBDIR URL, or --sample N, or --file URLS")
+    assert lines[-1].endswith(": error: a folder and a URL: webcrawl why JOBDIR URL, or --file URLS")
 
 
 def test_what_crawls_or_is_profiled_is_left_to_scrapy():

@@ -119,25 +119,12 @@ class TestOutput:
 
         assert run(job, "--file", tmp_path / "urls.txt").stdout == f"{tmp_path / 'urls.txt'}: no URL in it\n"
 
-    def test_a_sample(self, job):
-        """So many URLs that are known and not fetched, each once."""
-        *answers, _ = map(json.loads, run(job, "--sample", "20", "--json").stdout.splitlines())
-
-        assert len({one["url"] for one in answers}) == len(answers) == 20
-        assert not {one["url"] for one in answers}.intersection(fetched(job))
-        assert {one["state"] for one in answers} <= {"queued", "seen", "dropped", "refused"}
-
     @pytest.mark.parametrize(
         "words",
         [
             ["http://a.test/", "more"],
             [],
-            ["--sample", "x"],
-            ["--sample", "-1"],
-            ["--sample", "0"],
-            ["--sample", "1001"],
-            ["u", "--sample", "3"],
-            ["--sample", "1", "--file", "-"],
+            ["u", "--file", "-"],
         ],
     )
     def test_wrong_words(self, job, words):

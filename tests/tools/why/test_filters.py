@@ -1,14 +1,17 @@
 """What each filter says of a URL, with the rule by which it refuses."""
 
 from collections import Counter
+from types import SimpleNamespace
 
+import msgpack
 import pytest
 
 from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
+from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.last_run import terms_of
-from webcrawl.tools.why.filtering import Filters, first_refusal
-from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.tools.why.saved_settings import values_of
+from webcrawl.tools.why.url_rules import Filters, first_refusal
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import build_filters
@@ -22,7 +25,8 @@ HERE = Origin("http://a.test/", 1, "L")
 def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
     values = check({**vars(defaults), **dict(given)})
     values = values_of(terms_of("web", {}, values), {}, trusted, [])
-    return Filters(values, KEY, RegisteredDomains(), dict(learned), list(excluded), SavedSheets(dict(sheets)), trusted)
+    saved = SimpleNamespace(get=lambda _: msgpack.packb(dict(sheets)), join=lambda _: None)
+    return Filters(values, KEY, RegisteredDomains(), dict(learned), list(excluded), Sheets(saved), trusted)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ import pytest
 from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
-from webcrawl.tools.why import linking_pages
 from webcrawl.tools.why.answer import Crawls
 from webcrawl.tools.why.facts import Facts
-from webcrawl.tools.why.form import Form
 from webcrawl.tools.why.gather import Gathering
-from webcrawl.tools.why.queued import HOST, RETRY, Place
+from webcrawl.tools.why.places import HOST, RETRY, Place
 from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
-from webcrawl.tools.why.verdict import _queued, verdict_on
+from webcrawl.tools.why.url_rules import Form
+from webcrawl.tools.why.verdict import verdict_on
 
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
 
@@ -45,21 +44,10 @@ def beyond(job):
     )
 
 
-def remove_links(job):
-    """What is left is the archive."""
-    for path in (job / "logs/links.log", *job.glob("tables/links-*")):
-        path.unlink()
-
-
-@pytest.mark.parametrize("output", ["links.log", "the archive"])
-def test_links_that_are_too_deep(shallow, tmp_path, output):
+def test_links_that_are_too_deep(shallow):
     """A link beyond URL_MAX_DEPTH is refused as too deep, on a page that is named, with the limit and its depth."""
     urls = beyond(shallow)[:20]
-    job = shutil.copytree(shallow, tmp_path / "job")
-    if output == "the archive":
-        remove_links(job)
-
-    with Crawls(job) as crawls:
+    with Crawls(shallow) as crawls:
         answers = [*crawls.answers(urls)]
 
     assert len(urls) == 20
@@ -67,31 +55,6 @@ def test_links_that_are_too_deep(shallow, tmp_path, output):
         assert (answer.state, answer.kind) == ("refused", "too deep"), answer.reason
         assert answer.reason.startswith("it is too deep: the URL filter depth leaves it out, on http://")
         assert answer.reason.endswith(": URL_MAX_DEPTH = 0: 1 link within its site, 0 sites from the seed")
-
-
-def test_pages_of_deep_links_that_no_index_has(shallow, tmp_path):
-    """Without the archive's index, whose pages cannot be read again, the answer says what it has not looked at."""
-    url, job = beyond(shallow)[0], shutil.copytree(shallow, tmp_path / "job")
-    remove_links(job)
-    for index in job.glob("warc/*.cdxj*"):
-        index.unlink()
-
-    with Crawls(job) as crawls:
-        (answer,) = crawls.answers([url])
-
-    assert any("no index of an archive" in line for line in answer.details["looked"])
-
-
-def test_pages_of_deep_links_that_are_left_out(shallow, tmp_path, monkeypatch):
-    """Where not all pages with links that are too deep were read, the answer says so."""
-    monkeypatch.setattr(linking_pages, "READ", 1)
-    job = shutil.copytree(shallow, tmp_path / "job")
-    remove_links(job)
-
-    with Crawls(job) as crawls:
-        (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
-
-    assert any(line.endswith("pages whose links are too deep") for line in answer.details["looked"])
 
 
 def test_what_no_page_links_to(shallow):
@@ -147,9 +110,11 @@ def test_a_robots_txt_that_cannot_be_fetched():
     robots = RobotsVerdict(UNREACHABLE, "http://a.test", tries=3)
     place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
 
-    said = _queued(SimpleNamespace(paused=False, robots=robots), place)
+    facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, robots=robots)
 
-    assert said.endswith("; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be")
+    assert verdict_on(facts).reason.endswith(
+        "; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be"
+    )
 
 
 RECORD = (
@@ -181,4 +146,4 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
     Gathering._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
 
-    assert _queued(facts, place).endswith(words)
+    assert verdict_on(facts).reason.endswith(words)

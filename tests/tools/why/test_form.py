@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.tools.why.form import form_of, shown
+from webcrawl.tools.why.url_rules import form_of, shown
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import no_index, sorted_query
 
@@ -15,16 +15,15 @@ from webcrawl.urls.foldings import no_index, sorted_query
         ("http://a.test/x", "http://a.test/x", ""),
         ("http://a.test/x#top", "http://a.test/x", "fragment"),
         ("http://a.test/#", "http://a.test/", "fragment"),
-        ("http://joe:secret@a.test/", "http://a.test/", "user name"),
-        ("http://a.test:80/x", "http://a.test/x", "port 80"),
-        ("https://a.test:443/x", "https://a.test/x", "port 443"),
-        ("HTTP://A.test/X", "http://a.test/X", "small letters"),
-        ("http://a.test", "http://a.test/", "empty path"),
-        ("http://a.test/a/../b/./c", "http://a.test/b/c", "steps"),
-        ("http://bücher.test/", "http://xn--bcher-kva.test/", "xn--bcher-kva.test"),
-        ("http://a.test/ä b", "http://a.test/%C3%A4%20b", "percent-encoded"),
-        ("http:\\\\a.test\\x", "http://a.test/x", "backslash"),
-        ("  http://a.test/x\n", "http://a.test/x", "blanks"),
+        ("http://joe:secret@a.test/", "http://a.test/", "user name and password: left out"),
+        ("http://a.test:80/x", "http://a.test/x", "host: a.test"),
+        ("HTTP://A.test/X", "http://a.test/X", "host: a.test"),
+        ("http://a.test", "http://a.test/", "path: /"),
+        ("http://a.test/a/../b/./c?", "http://a.test/b/c?", "path: /b/c"),
+        ("http://bücher.test/", "http://xn--bcher-kva.test/", "host: xn--bcher-kva.test"),
+        ("http://a.test/?ä b", "http://a.test/?%C3%A4%20b", "query: %C3%A4%20b"),
+        ("http:\\\\a.test\\x", "http://a.test/x", "host: a.test path: /x"),
+        ("  http://a.test/x\n", "http://a.test/x", "as the URL standard says"),
     ],
 )
 def test_what_changed(asked, url, said):

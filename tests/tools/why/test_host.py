@@ -1,36 +1,52 @@
-"""How long `why` says that a host is left alone: what the crawl's own booking says, and a crawl that runs."""
+"""How long `why` says that a host is left alone, and why so long."""
+
+from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.tools.why.host_facts import booking_of, delay_of, new_host
-from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.crawl.rules import limits_of, politeness_of
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.host_facts import facts_of
+from webcrawl.frontier.hosts import Host
+from webcrawl.tools.why.facts import pace_of
+from webcrawl.tools.why.saved_settings import values_of
 
 
-@pytest.fixture(name="values")
-def _values():
-    return values_of({"POLITENESS_MIN_DELAY": "1", "POLITENESS_FACTOR": "10"}, {}, (), [])
+def paced(settings=(), live=None, **fields):
+    """The pace of a host with this record, in a crawl with these settings."""
+    values = values_of({"POLITENESS_MIN_DELAY": "1", "POLITENESS_FACTOR": "10", **dict(settings)}, {}, (), [])
+    book = Booking(politeness_of(values), limits_of(values))
+    host = Host("a.test", SimpleNamespace(count=0), **{"times": [0.3], **fields})
+    return pace_of(facts_of(host, book, record="on disk", is_paused=False), values, live)
 
 
-def test_a_host_that_is_slowed_down(values):
+@pytest.mark.parametrize(
+    ("settings", "fields", "seconds", "because"),
+    [
+        ({}, {}, 3.0, "Mercator: its last download took 0.30 s, POLITENESS_FACTOR = 10"),
+        ({}, {"times": [0.01]}, 1.0, "POLITENESS_MIN_DELAY = 1"),
+        ({"POLITENESS_MAX_DELAY": "2"}, {}, 2.0, "POLITENESS_MAX_DELAY = 2"),
+        ({}, {"crawl_delay": 5.0}, 5.0, "the Crawl-delay of its robots.txt is 5"),
+        (
+            {"CRAWL_DELAY_MAX": "4"},
+            {"crawl_delay": 5.0},
+            4.0,
+            "the Crawl-delay of its robots.txt is 5, bounded by CRAWL_DELAY_MAX = 4",
+        ),
+    ],
+)
+def test_what_makes_it_so_long(settings, fields, seconds, because):
+    """The setting or the file that decides is named."""
+    assert paced(settings, **fields) == (pytest.approx(seconds), because)
+
+
+def test_a_host_that_is_slowed_down():
     """A crawl that runs knows how many times longer it leaves alone a host under strain."""
-    book, host = booking_of(values, SavedSheets({})), new_host("a.test")._replace(times=[0.3])
-
-    assert delay_of(book, host, "a.test", values).seconds == pytest.approx(3)
-    slowed = delay_of(book, host, "a.test", values, {"wait": 12.0, "rule": "politeness"})
-    assert (slowed.seconds, slowed.because) == (12.0, "slowed down: it answers later than it did")
+    slowed = paced(live={"wait": 12.0, "rule": "politeness"})
+    assert slowed == (12.0, "slowed down: it answers later than it did")
 
 
 @pytest.mark.parametrize("live", [None, {}, {"wait": 3.0, "rule": "politeness"}, {"wait": 60.0, "rule": "failure"}])
-def test_a_host_that_is_not(values, live):
+def test_a_host_that_is_not(live):
     """Without strain it is the wait of politeness, whatever the host is left alone for besides."""
-    book, host = booking_of(values, SavedSheets({})), new_host("a.test")._replace(times=[0.3])
-
-    assert delay_of(book, host, "a.test", values, live).seconds == pytest.approx(3)
-
-
-def test_a_host_of_its_own(values):
-    """A sheet's settings are those of its host alone."""
-    book = booking_of(values, SavedSheets({"a.test": {"POLITENESS_MIN_DELAY": 7.0}}))
-
-    waits = [delay_of(book, None, name, values).seconds for name in ("a.test", "b.test")]
-    assert waits == [7.0, 1.0]
+    assert paced(live=live).seconds == pytest.approx(3)

@@ -4,7 +4,7 @@ import pytest
 
 from tests.tools.segments.crawls import build, builder, crawled, link
 from webcrawl.tools.segments.left import left_by
-from webcrawl.tools.why import later
+from webcrawl.tools.why import noted_links
 from webcrawl.tools.why.answer import Crawls, why
 
 A, B, C, COMMA = "http://a.test/", "http://b.test/1", "http://c.test/?", "http://c.test/2,3?q=%224%22"
@@ -71,7 +71,7 @@ def test_what_nobody_found(crawl):
 
 def test_how_far_it_looks(crawl, monkeypatch):
     """What is not looked through is named; `--deep` looks through all."""
-    monkeypatch.setattr(later, "QUICK", 100)
+    monkeypatch.setattr(noted_links, "QUICK", 100)
     assert "logs/found.log: the last 100 bytes of 2702 bytes" in why(crawl, B).details["looked"]
     with Crawls(crawl, deep=True) as crawls:
         assert [answer.kind for answer in crawls.answers([B])] == ["left for later"]

@@ -1,14 +1,16 @@
 """Whether a URL is known is answered from outside as the seen stores themselves would answer."""
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from webcrawl.frontier.seen.files import opened
 
 from tests.support.examples import in_campaign
-from tests.support.seens import ROOMY, STORES, disk
-from webcrawl.base.model import Link
+from tests.support.seens import STORES
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.why.known_urls import opened
+from webcrawl.tools.why.places import Known
 
 KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 
@@ -32,13 +34,11 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     db.close()
 
     submitted = {key for keys in batches for key in keys}
-    snapshot, found = opened(state)
-    try:
+    snapshot, files = opened(state)
+    with snapshot, closing(files):
+        found = Known(snapshot, files)
         asked = submitted | strangers
         known, waiting = found.among(asked), found.waiting(asked)
-    finally:
-        found.close()
-        snapshot.close()
 
     assert submitted <= known.keys() | waiting.keys()
     if store != "bloom":
@@ -47,32 +47,10 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
         assert one.record.startswith(f"{key} ".encode())
 
 
-def test_new_links_on_their_way(tmp_path):
-    """Links that were new at their merge count for their hosts until they are taken; what was known then does not."""
-    db = CrawlDB(tmp_path / "state")
-    seen = disk(db, sizes=ROOMY)
-    for batch in (range(20), range(10, 30)):
-        seen.submit(list(batch), [Link(f"http://{'ab'[key % 2]}.test/{key}").pack() for key in batch])
-        seen.merge()
-    seen.submit([100], [Link("http://c.test/").pack()])
-    taken = len(seen.take(10))
-    for _ in db.prepare():
-        pass
-    db.checkpoint()
-    seen.close()
-    db.close()
-    snapshot, found = opened(tmp_path / "state")
-    with snapshot:
-        coming = found.on_their_way()
-    found.close()
-
-    assert (taken, coming) == (10, {"a.test": 10, "b.test": 10})
-
-
 def test_nobody_asked(tmp_path):
     """No keys are known of none."""
     CrawlDB(tmp_path / "state").close()
-    snapshot, found = opened(tmp_path / "state")
-    with snapshot:
-        assert (found.among([]), found.waiting([]), found.on_their_way()) == ({}, {}, {})
-    found.close()
+    snapshot, files = opened(tmp_path / "state")
+    with snapshot, closing(files):
+        found = Known(snapshot, files)
+        assert (found.among([]), found.waiting([])) == ({}, {})

@@ -6,19 +6,15 @@ import pytest
 
 from tests.support.claims import pattern
 from webcrawl.base.model import Link, Status
+from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
-from webcrawl.store.jobdir.host_row import State
-from webcrawl.tools.why import queued, verdict
+from webcrawl.tools.why import places, verdict
 from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts, scores_of
-from webcrawl.tools.why.filtering import REFUSES, Verdict
-from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load, new_host
-from webcrawl.tools.why.known_urls import Waiting
-from webcrawl.tools.why.later import FOUND_LOG, IN_POOL, IN_SEGMENT, Later
-from webcrawl.tools.why.linking_pages import Linking
-from webcrawl.tools.why.queued import Awaited, Place
+from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, Linking
+from webcrawl.tools.why.places import Place, Waiting
 from webcrawl.tools.why.robots_verdict import RobotsVerdict
+from webcrawl.tools.why.url_rules import REFUSES, Form, Verdict
 
 URL = "http://a.test/x"
 LINK = Link(URL).pack()
@@ -33,17 +29,7 @@ def line(status, notes="-", size="-"):
 
 def host(**of):
     """A host's record, as far as sentences need it."""
-    plain = {
-        "name": "a.test",
-        "retired": 0,
-        "failed": None,
-        "wall": None,
-        "due": 0.0,
-        "later": (),
-        "failures": 0,
-        "state": None,
-    }
-    plain["origin_of"] = lambda url: None  # none of its origins fails alone
+    plain = {"name": "a.test", "retired": 0, "failed": None, "wall": None, "is_paused": False}
     return SimpleNamespace(**{**plain, **of})
 
 
@@ -58,17 +44,14 @@ def said(state):
     paused = given.pop("crawl_paused", False)
     facts = Facts(URL, form, **given)
     found = verdict.verdict_on(facts)
-    return "\n".join(
-        (found.kind, found.reason, verdict.what_now(facts, {"paused": paused}), verdict.told_due(facts, 0.0))
-    )
+    return "\n".join((found.kind, found.reason, verdict.what_now(facts, {"paused": paused})))
 
 
 NEW = {}
 GOOD = {"lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
-SPENT = DomainBudget("a.test", 9, 9, 0, seed=False, waiting=3)
-SLOW = Load([9] * 50, [1.0] * 50, 1.0, 0.0)  # URLs and turns of hosts, and how many are fetched in a second
+SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
 DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
 SCOPE = {"filters": [Verdict("scope", REFUSES, "outside")]}
 
@@ -109,7 +92,7 @@ ROWS = [
     ),
     ("; to fetch it again failed at {}, with status {}", {"lines": [line(200), line(-1, "revisit")]}, GOOD),
     ("{}; it is being fetched again right now", {**GOOD, "live": {"in_flight": True}}, GOOD),
-    ("{}; its turn to be fetched again has come: it waits in a queue", {**GOOD, **place(queued.HOST)}, GOOD),
+    ("{}; its turn to be fetched again has come: it waits in a queue", {**GOOD, **place(places.HOST)}, GOOD),
     ("{}; it is fetched again when its turn comes", {**GOOD, "again": True}, GOOD),
     ("; its body was cut: {}", {"lines": [line(200, "truncated:length")]}, GOOD),
     (
@@ -132,69 +115,63 @@ ROWS = [
     ("in flight", {"live": {"in_flight": True}}, {"live": {"known": True}}),
     (
         "it failed, and waits in its host's queue to be tried again{}",
-        place(queued.RETRY, record=FAILED),
-        place(queued.RETRY),
+        place(places.RETRY, record=FAILED),
+        place(places.RETRY),
     ),
     (
         "; its last answer, {}, was cut: {}",
-        {**place(queued.RETRY, record=FAILED), "last_try": (200, "disconnect")},
-        {**place(queued.RETRY, record=FAILED), "last_try": (503, "")},
+        {**place(places.RETRY, record=FAILED), "last_try": (200, "disconnect")},
+        {**place(places.RETRY, record=FAILED), "last_try": (503, "")},
     ),
     (
         "; its last answer was {}",
-        {**place(queued.RETRY, record=FAILED), "last_try": (503, "")},
-        {**place(queued.RETRY, record=FAILED), "last_try": (200, "")},
+        {**place(places.RETRY, record=FAILED), "last_try": (503, "")},
+        {**place(places.RETRY, record=FAILED), "last_try": (200, "")},
     ),
     (
         "it was not tried yet, and waits in its host's queue until that may be asked",
-        place(queued.RETRY),
-        place(queued.RETRY, record=FAILED),
+        place(places.RETRY),
+        place(places.RETRY, record=FAILED),
     ),
-    (verdict.PUT_OFF, place(queued.RETRY), place(queued.RETRY, record=FAILED)),
+    (verdict.PUT_OFF, place(places.RETRY), place(places.RETRY, record=FAILED)),
     *((words, place(where, record=FAILED), NEW) for where, words in verdict.QUEUES.items()),
-    ("it is the next", place(queued.HOST), place(queued.HOST, number=1)),
-    ("{} before it", place(queued.HOST, number=1), place(queued.HOST)),
-    ("it waits in the queue of its host, {}", place(queued.HOST), place(queued.FRONT)),
-    ("{}: it waits for more, {}", place(queued.BUDGET), place(queued.HOST)),
+    ("it is the next", place(places.HOST), place(places.HOST, number=1)),
+    ("{} before it", place(places.HOST, number=1), place(places.HOST)),
+    ("it waits in the queue of its host, {}", place(places.HOST), place(places.FRONT)),
+    ("{}: it waits for more, {}", place(places.BUDGET), place(places.HOST)),
     (
         "URLs like it brought nothing new: it waits behind all others of its domain, {}; TRAP_RULES=0 fetches it",
-        place(queued.FAMILY),
-        place(queued.BUDGET),
+        place(places.FAMILY),
+        place(places.BUDGET),
     ),
-    ("it waits until others of its domain, address or origin are done, {}", place(queued.LINE), place(queued.HOST)),
-    ("it waits in the front-end at level {}, {} there", place(queued.FRONT), place(queued.LINE)),
-    ("its domain has had the pages it may have", {**place(queued.BUDGET), "budget": SPENT}, place(queued.HOST)),
+    ("it waits until others of its domain, address or origin are done, {}", place(places.LINE), place(places.HOST)),
+    ("it waits in the front-end at level {}, {} there", place(places.FRONT), place(places.LINE)),
+    ("its domain has had the pages it may have", {**place(places.BUDGET), "domain": SPENT}, place(places.HOST)),
     (
         "its domain has far more URLs than it may have pages",
-        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5)},
-        {**place(queued.BUDGET), "budget": SPENT},
+        {**place(places.BUDGET), "domain": SPENT._replace(pages=5)},
+        {**place(places.BUDGET), "domain": SPENT},
     ),
     (
         "of the pages let in from its domain, {} had nothing new or are not answered yet",
-        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5, debt=4, lead=4)},
-        {**place(queued.BUDGET), "budget": SPENT._replace(pages=5, debt=3, lead=4)},
+        {**place(places.BUDGET), "domain": SPENT._replace(pages=5, debt=4, lead=4)},
+        {**place(places.BUDGET), "domain": SPENT._replace(pages=5, debt=3, lead=4)},
     ),
-    ("{}; but its host is paused by command", {**place(queued.HOST), "paused": True}, place(queued.HOST)),
-    ("{}, and will end when its turn comes: {}", {**place(queued.HOST), **ROBOTS}, place(queued.HOST)),
-    ("{} forbids it ({}{})", {**place(queued.HOST), **ROBOTS}, place(queued.HOST)),
+    ("{}; but its host is paused by command", {**place(places.HOST), "host": host(is_paused=True)}, place(places.HOST)),
+    (", and will end when its turn comes: {}", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
+    ("{} forbids it ({}{})", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
     (
-        "{}; {} could not be fetched{}: without it nothing may be",
-        {**place(queued.HOST), "robots": RobotsVerdict(robots.UNREACHABLE, "http://a.test")},
-        {**place(queued.HOST), "robots": RobotsVerdict(robots.ALLOWED, "http://a.test")},
+        "; {} could not be fetched{}: without it nothing may be",
+        {**place(places.HOST), "robots": RobotsVerdict(robots.UNREACHABLE, "http://a.test")},
+        {**place(places.HOST), "robots": RobotsVerdict(robots.ALLOWED, "http://a.test")},
     ),
-    ("; its host is behind a wall: {}, {} since {}. {}", {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
-    (verdict.TRIED, {**place(queued.HOST), "host": WALL}, place(queued.HOST)),
+    ("; its host is behind a wall: {}, {} since {}. {}", {**place(places.HOST), "host": WALL}, place(places.HOST)),
+    (verdict.TRIED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
     (
-        " at the earliest: its host waits for a place among those in turn",
-        {**place(queued.HOST), "host": host(state=State.PARKED, failures=1), "delay": SimpleNamespace(turn=1.0)},
-        {**place(queued.HOST), "host": host(failures=1), "delay": SimpleNamespace(turn=1.0)},
+        "{}{} at {}, and is in the archive",
+        {"entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
+        GOOD,
     ),
-    (
-        " (at the crawl's pace)",
-        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0), "load": SLOW},
-        {**place(queued.HOST, number=2), "host": new_host("a.test"), "delay": Delay(1.0, "", 1, 1.0)},
-    ),
-    ("{}{} at {}, and is in the archive", {"entries": [SimpleNamespace(status=200, stamp="20261123100000")]}, GOOD),
     ("it was found, and is on its way into the queues", {"waiting": Waiting(LINK, judged=True)}, NEW),
     (
         "it was found, and waits to be looked up among the URLs that are known",
@@ -207,8 +184,8 @@ ROWS = [
         {"live": {"known": True}, "waiting": Waiting(LINK, judged=False)},
     ),
     ("on its way", {"waiting": Waiting(LINK, judged=True)}, NEW),
-    ("it is a link of a large page, {}", {"portion": Awaited("http://a.test/", 1)}, NEW),
-    ("{}, whose links enter the crawl a thousand at a time", {"portion": Awaited("http://a.test/", 1)}, NEW),
+    ("it is a link of a large page, {}", {"large_page": "http://a.test/"}, NEW),
+    ("{}, whose links enter the crawl a thousand at a time", {"large_page": "http://a.test/"}, NEW),
     (
         "it is in a segment that was built, {}, which this crawl has not read up to there",
         {"later": Later(IN_SEGMENT, "s")},
@@ -267,8 +244,8 @@ ROWS = [
     ("it would be left for a later segment (follow=0)", {"follows": False}, NEW),
     ("it would be queued, and end when its turn comes: robots.txt forbids it", ROBOTS, NEW),
     ("it would be queued, and end when its turn comes: {}", {"host": host(retired=-2)}, NEW),
-    ("it would wait until its domain may have more than {}", {"budget": SPENT}, NEW),
-    ("it would be queued, and fetched once its host is resumed by command", {"paused": True}, NEW),
+    ("it would wait until its domain may have more than {}", {"domain": SPENT}, NEW),
+    ("it would be queued, and fetched once its host is resumed by command", {"host": host(is_paused=True)}, NEW),
     ("it would be queued and fetched{}", NEW, GOOD),
     (", after its host's robots.txt", {"robots": RobotsVerdict(robots.UNKNOWN)}, NEW),
     ("no type", {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]}, GOOD),

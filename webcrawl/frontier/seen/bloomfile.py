@@ -49,12 +49,13 @@ def read_bits(path: Path) -> BloomFilter:
     """The filter with its capacity and error rate, as it was written."""
     try:
         with regular(path) as file:
-            return _read(path, file)
+            return read_file(path, file)
     except FileNotFoundError as error:
         raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
 
 
-def _read(path: Path, file: BinaryIO) -> BloomFilter:
+def read_file(path: Path, file: BinaryIO) -> BloomFilter:
+    """The filter in an open file."""
     head, error_rate, capacity, size = _header(path, file)
     bloom = BloomFilter(capacity, error_rate)
     bits = memoryview(bloom.bitarray)

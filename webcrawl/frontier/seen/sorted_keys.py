@@ -159,9 +159,9 @@ class SeenFiles:
         self._folder = snapshot.path.parent / "seen"
         self._closing = ExitStack()
         self._runs: list[Run] = []
-        self._bloom: tuple[Path, BinaryIO] | None = None
+        self.url_runs: list[Run] = []  # those of them that are of the URL store
+        self.bloom: tuple[Path, BinaryIO] | None = None
         self.damages: list[DamagedFile] = []
-        self.keys = 0  # in the runs of the URL store
         try:
             for name, store, count in snapshot.rows("SELECT name, store, count FROM run"):
                 self._open_run(snapshot, name, store, count)
@@ -185,26 +185,32 @@ class SeenFiles:
         else:
             self._closing.callback(run.close)
             self._runs.append(run)
-            self.keys += run.count if store == "url" else 0
+            if store == "url":
+                self.url_runs.append(run)
             if (run.count, run.columns) != (count, COLUMNS[store]):
                 why = f"{run.count} keys where the checkpoint says {count}"
                 self.damages.append(DamagedFile(path, path.stat().st_size, why))
 
     def _open_bloom(self, path: Path) -> None:
         try:
-            self._bloom = path, self._closing.enter_context(regular(path))
+            self.bloom = path, self._closing.enter_context(regular(path))
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a name may be damaged
             self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
+
+    @property
+    def keys(self) -> int:
+        """The number of keys in the runs of the URL store."""
+        return sum(run.count for run in self.url_runs)
 
     def check(self) -> Iterator[DamagedFile]:
         """Yields each damaged place in these files."""
         yield from self.damages
         for run in self._runs:
             yield from run.check()
-        if self._bloom is not None:
-            from webcrawl.frontier.seen.bloomfile import check_file  # noqa: PLC0415 - and its library, which other seen stores do without
+        if self.bloom is not None:
+            from webcrawl.frontier.seen import bloomfile  # noqa: PLC0415 - and its library, which other seen stores do without
 
-            yield from check_file(*self._bloom)
+            yield from bloomfile.check_file(*self.bloom)
 
     def close(self) -> None:
         self._closing.close()

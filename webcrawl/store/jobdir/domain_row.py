@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import msgpack
 
 from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.snapshot import Snapshot
 
 COLUMNS = "name, rank, waiting, data, crc"
 ALL, ONE = f"SELECT {COLUMNS} FROM domain", f"SELECT {COLUMNS} FROM domain WHERE name = ?"
@@ -52,23 +51,6 @@ def check(row: Row) -> DomainRow:
     if not found.name or min(found.rank, found.used, found.debt, found.old) < 0 or found.rank > MOST:
         raise ValueError("counts below nothing, or more links than are counted")
     return found
-
-
-def domain_row(snapshot: Snapshot, name: str) -> DomainRow | None:
-    """None if no URL of it was ever counted. DamagedFile."""
-    for row in snapshot.rows(ONE, (name,)):
-        try:
-            return read(row)
-        except ValueError as error:
-            raise snapshot.damaged(f"table domain, {name}: {error}") from error
-    return None
-
-
-def links_to(snapshot: Snapshot, number: int) -> int:
-    """The number of other domains that link to the one of this hash; no more than MOST are counted."""
-    for (size,) in snapshot.rows("SELECT length(sources) FROM linked WHERE domain = ?", (number,)):
-        return int(size) // TAG
-    return 0
 
 
 def check_sources(sources: object) -> str:

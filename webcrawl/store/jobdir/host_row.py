@@ -155,15 +155,6 @@ class OriginRow(NamedTuple):
         """Its URLs."""
         return len(self.later) + sum(map(count_of, _served(self.queue, self.ranked)))
 
-    def told(self, most: int) -> str:
-        """Its health in a few words, the first of which are those of `Health`."""
-        if self.retired:
-            return f"{Health.GIVEN_UP.value}: its URLs end with {self.retired}"
-        if not self.failures:
-            return Health.HEALTHY.value
-        health = Health.ASIDE if self.failures >= most else Health.FAILING
-        return f"{health.value}: {self.failures} in a row"
-
 
 def stored_origin(fields: Iterable[Any]) -> OriginRow:
     """The row that was stored with these fields."""
@@ -202,10 +193,6 @@ class HostRow(NamedTuple):
         parts: list[HostRow | OriginRow] = [self, *self.origins]
         return [saved for part in parts for saved in _served(part.queue, part.ranked)]
 
-    def origin_of(self, url: str) -> OriginRow | None:
-        """The row of this URL's origin, if it fails or waits alone."""
-        return next((one for one in self.origins if one.origin and url.startswith(f"{one.origin}/")), None)
-
     @property
     def waiting(self) -> int:
         """Its URLs, with those in flight."""
@@ -215,19 +202,6 @@ class HostRow(NamedTuple):
     def due(self) -> float:
         """No request before this time."""
         return max(self.ready_at, self.aside)
-
-    def told(self, most: int) -> str:
-        """Its health in a few words, the first of which are those of `Health`."""
-        health = health_of(self, most)
-        if health is Health.GIVEN_UP:
-            return f"{health.value}: its URLs end with {self.retired}"
-        if health is Health.SPENT:
-            return f"{health.value}: it has given all its pages (HOST_MAX_PAGES)"
-        if self.failures:
-            return f"{health.value}: {self.failures} in a row"
-        if health is Health.WALLED and self.wall is not None:
-            return f"{health.value}: {self.wall.vendor}, {self.wall.answers} in a row"
-        return health.value if self.times else f"{health.value}: no answer yet"
 
 
 def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
@@ -320,16 +294,6 @@ def _is_failed(fields: list[Any] | None) -> bool:
 def _is_origin(fields: list[Any]) -> bool:
     """True if this is the record of one origin."""
     return len(fields) == len(ORIGIN) and all(map(isinstance, fields, ORIGIN)) and _is_failed(fields[5])
-
-
-def host_row(snapshot: Snapshot, name: str) -> HostRow | None:
-    """None if the crawl never queued a URL of this host. DamagedFile."""
-    for row in snapshot.rows(ONE, (name,)):
-        try:
-            return read(row)
-        except ValueError as error:
-            raise snapshot.damaged(f"table host, {name}: {error}") from error
-    return None
 
 
 def host_rows(snapshot: Snapshot) -> Iterator[Row]:

@@ -10,6 +10,7 @@ from operator import itemgetter
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
+from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.account.site_account import Account, AccountRow, unknown
 from webcrawl.tools.report import numbers
@@ -116,7 +117,7 @@ def _rules(account: Account) -> Iterator[Html]:
     """What the names of rules in the table mean, and how the crawl was set."""
     rules = sorted({one.rule for one in account.requests if one.rule})
     if rules:
-        said = "; ".join(f"{rule}: {RULES.get(rule, rule)}" for rule in rules)
+        said = "; ".join(f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in rules)
         yield note(f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}.")
     several = [name for name in account.terms if _is_ours(account, name)]
     if several:
@@ -163,16 +164,6 @@ def _row(account: Account, one: AccountRow) -> tuple[str | float | None, ...]:
 def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
     """A URL that robots.txt kept the crawl from."""
     return (numbers.when(end.at), end.url, end.status, *(None,) * 4, "nothing", "not asked for: robots.txt forbids it")
-
-
-RULES = {
-    "new": "the host had not been asked before",
-    "politeness": "a multiple of the time that the last answer took, within bounds",
-    "crawl-delay": "the Crawl-delay of its robots.txt",
-    "failure": "the last request failed: a wait that doubles each time",
-    "retry-after": "what the host asked for itself, by Retry-After or a rate limit",
-    "wall": "the host was behind a wall: a wait that doubles each time",
-}
 
 
 def outcome(one: AccountRow, *, lost: bool) -> str:

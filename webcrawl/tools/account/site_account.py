@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from webcrawl.base.model import Status
 from webcrawl.base.url_text import has_scheme, host_of
-from webcrawl.store.disk import LONGEST_LINE, regular
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row
 from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
@@ -20,6 +21,7 @@ from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.lines import pieces_between
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -161,7 +163,6 @@ def site_of(text: str) -> Site:
         raise NoSite(f"{text}: not the name of a site") from error
 
 
-BATCH = 1 << 22  # bytes read at once
 ROUNDED = 0.002  # seconds by which two times in milliseconds may differ that are the same
 IsOurs = Callable[[str], bool]  # whether a URL is the site's
 
@@ -197,21 +198,16 @@ def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Ite
 
 
 def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
-    """The lines that have these bytes; nothing if there is no such file."""
-    left = length if length is not None else 1 << 62
+    """Give the lines of a file, or of its first `length` bytes, that have these bytes; none if it is not there."""
     try:
         file = regular(path)
     except FileNotFoundError:
         return
     with file:
-        rest = b""
-        while left > 0 and (data := file.read(min(BATCH, left))):
-            left -= len(data)
-            data = rest + data
-            whole = data.rfind(b"\n") + 1
-            rest = data[whole:] if len(data) - whole <= LONGEST_LINE else b""
-            if wanted in data:
-                yield from (line for line in data[:whole].split(b"\n") if wanted in line)
+        there = os.fstat(file.fileno()).st_size
+        for _, piece in pieces_between(file, 0, there if length is None else min(length, there)):
+            if wanted in piece:
+                yield from (line for line in piece.split(b"\n") if wanted in line)
 
 
 def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:

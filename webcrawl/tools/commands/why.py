@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import complain, read_enough, whole
+from webcrawl.tools.commands.console import complain, read_enough
 from webcrawl.tools.tool_command import ToolCommand, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer
 
-MOST = 1000  # of a sample
-USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --sample N, or --file URLS"
+USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
 
 class Command(ToolCommand):
@@ -32,24 +31,21 @@ class Command(ToolCommand):
     says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
 
     def syntax(self) -> str:
-        return "JOBDIR URL | JOBDIR --sample N | JOBDIR --file URLS"
+        return "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
         parser.add_argument("--deep", action="store_true", help="look through all queues and logs, however large")
-        parser.add_argument("--sample", metavar="N", help=f"N URLs that are known and not fetched, {MOST} at most")
         parser.add_argument("--file", metavar="URLS", help="the URLs in this file, one per line; - for standard input")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if "--" in args:
             args.remove("--")
-        if len(args) != 1 + (opts.sample is None and opts.file is None) or None not in (opts.sample, opts.file):
+        if len(args) != 1 + (opts.file is None):
             raise usage_error(USAGE)
         if "://" in args[0]:
             raise usage_error(f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL")
-        if opts.sample is not None:
-            opts.sample = whole("--sample", opts.sample, 1, MOST)
         try:
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
@@ -62,14 +58,10 @@ class Command(ToolCommand):
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.tools.why.answer import Crawls  # noqa: PLC0415 - as above, and what follows
-        from webcrawl.tools.why.sample import sample  # noqa: PLC0415
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
         with Crawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
-            if opts.sample is not None:
-                none = "found no URL that is known and not fetched"
-                _print_many(sample(crawls, opts.sample), none, as_json=opts.json)
-            elif opts.file is not None:
+            if opts.file is not None:
                 _print_many(crawls.answers(_lines(opts.file)), f"{opts.file}: no URL in it", as_json=opts.json)
             else:
                 (answer,) = crawls.answers(urls)

@@ -11,15 +11,14 @@ from typing import Any, Self
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.frontier.host_facts import OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.why import host_facts as host
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.file_search import archived
-from webcrawl.tools.why.filtering import first_refusal
-from webcrawl.tools.why.form import shown
 from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.opened_crawl import Source
+from webcrawl.tools.why.url_rules import first_refusal, shown
 from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,
@@ -28,9 +27,7 @@ from webcrawl.tools.why.verdict import (
     REFUSED,
     SEEN,
     UNKNOWN,
-    due_in,
     is_end,
-    told_due,
     verdict_on,
     what_now,
 )
@@ -151,28 +148,18 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
 
 
 def _details(source: Source, facts: Facts) -> dict[str, Any]:
-    ahead, refusal = source.ahead, first_refusal(facts.filters)
-    queue = None
-    if facts.place is not None:
-        due = due_in(facts, source.now())
-        queue = facts.place.to_json() | {"due_in": None if due is None else round(due, 1)}
-        queue["due"] = told_due(facts, source.now())
-    record = None
-    if facts.host is not None and facts.delay is not None:
-        record = host.to_json(
-            *(facts.host, facts.delay, ahead), paused=facts.paused, most=source.values["HOST_MAX_FAILURES"]
-        )
-        record["rendering"] = facts.rendering or None
+    ahead = source.ahead
+    refusal = first_refusal(facts.filters)
     return {
         "filters": [one.to_json() for one in facts.filters],
         "refused_by": refusal.to_json() if refusal is not None else None,
         "seen": {"known": facts.is_known, "where": _where(facts)},
         "found": facts.found_on(),
-        "queue": queue,
+        "queue": facts.place.to_json(ahead) if facts.place is not None else None,
         "later": facts.later.to_json() if facts.later is not None else None,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
-        "domain": facts.budget.to_json() if facts.budget is not None else None,
-        "host": record,
+        "domain": facts.domain.to_json() if facts.domain is not None else None,
+        "host": _host(facts, ahead),
         "scores": facts.scores.to_json() if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
@@ -184,6 +171,52 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "again": facts.turn.to_json(ahead) if facts.turn is not None else None,
         "live": facts.live,
     }
+
+
+def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
+    host, pace = facts.host, facts.pace
+    if host is None or pace is None or not host.is_known:
+        return None
+    failed = host.failed if host.failures else None
+    wall = host.wall
+    return {
+        "name": host.name,
+        "place": host.place.name.lower(),
+        "health": host.health_in_words,
+        "paused": host.is_paused,
+        "failures": host.failures,
+        "failed_at": iso(failed.at + ahead) if failed is not None else None,
+        "failed_status": failed.status if failed is not None else None,
+        "wall": {"vendor": wall.vendor, "since": iso(wall.since + ahead), "answers": wall.answers} if wall else None,
+        "next_request": _time(host.ready_at if host.next_turn is None else host.next_turn, ahead),
+        "delay": round(pace.seconds, 3),
+        "delay_because": pace.because,
+        "connections": host.connections,
+        "crawl_delay": host.crawl_delay,
+        "pages": host.pages,
+        "queued": host.queued,
+        "given_up_with": host.retired or None,
+        "ip": host.address or None,
+        "http2_only": host.is_http2,
+        "origins": [_origin(one, ahead) for one in host.origins],
+        "rendering": facts.rendering or None,
+    }
+
+
+def _origin(origin: OriginFacts, ahead: float) -> dict[str, Any]:
+    failed = origin.failed if origin.failures else None
+    return {
+        "origin": origin.origin,
+        "health": origin.health_in_words,
+        "failed_status": failed.status if failed is not None else None,
+        "queued": origin.queued,
+        "next_request": _time(origin.next_turn, ahead),
+    }
+
+
+def _time(seconds: float | None, ahead: float) -> str | None:
+    """Return a time to come; None if there is none, or it is as old as a host that was never asked."""
+    return iso(seconds + ahead) if seconds else None
 
 
 def _where(facts: Facts) -> str:

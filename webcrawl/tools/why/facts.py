@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.rules import prioritizer_of
 from webcrawl.crawl.score_book import NOTE
-from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts
 from webcrawl.frontier.prioritizers.focus import ByFocus
-from webcrawl.frontier.state import LEARNT, POPULARITY
-from webcrawl.store.jobdir import meta_row
+from webcrawl.frontier.wait_words import FAILURE, RETRY_AFTER, WALL
 from webcrawl.store.jobdir.crawl_line import CrawlLine
-from webcrawl.store.jobdir.host_row import HostRow
 from webcrawl.store.jobdir.index_line import IndexLine
-from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.why.filtering import Verdict
-from webcrawl.tools.why.form import Form
-from webcrawl.tools.why.host_facts import Delay, DomainBudget, Load
-from webcrawl.tools.why.known_urls import Waiting
-from webcrawl.tools.why.later import Again, Later
-from webcrawl.tools.why.linking_pages import Linking
-from webcrawl.tools.why.queued import Awaited, Place
+from webcrawl.tools.why.noted_links import Later, Linking
+from webcrawl.tools.why.places import Again, Place, Waiting
 from webcrawl.tools.why.robots_verdict import RobotsVerdict
+from webcrawl.tools.why.url_rules import Form, Verdict
 
-MIB = 1 << 20
+SLOWED = 1.001  # times the usual wait; what is below it is a difference of rounding
+OF_FAILURES = (FAILURE, RETRY_AFTER, WALL)  # rules by which a host is left alone that is not well
+
+
+class Pace(NamedTuple):
+    """The seconds between two requests to a host, and what makes them so many, in words."""
+
+    seconds: float
+    because: str
+
+
+def pace_of(host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None) -> Pace:
+    """Return the pace of a host. `live`: what a running crawl says: it alone knows which hosts it slows down."""
+    usual = host.delay.seconds
+    now = float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
+    if now > SLOWED * usual:
+        return Pace(now, "slowed down: it answers later than it did")
+    return Pace(usual, _because(host, usual, values))
+
+
+def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
+    if host.delay.is_crawl_delay:
+        longest = values["CRAWL_DELAY_MAX"]
+        bounded = f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
+        return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
+    for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
+        if usual == values[setting]:
+            return f"{setting} = {usual:g}"
+    policy = values["POLITENESS_POLICY"].rpartition(".")[2]
+    if not host.downloads:
+        return f"{policy}: it is new"
+    factor = values["POLITENESS_FACTOR"]
+    return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
 
 
 class Scores(NamedTuple):
@@ -41,19 +65,8 @@ class Scores(NamedTuple):
         return {"score": self.score, "worth": self.worth, "site": self.site, "site_pages": self.site_pages}
 
 
-def focus_of(values: Mapping[str, Any], site: Callable[[str], str], snapshot: Snapshot, key: bytes) -> ByFocus | None:
-    """The prioritizer that the crawl asks, with what it had learnt by the last checkpoint; None if it is another."""
-    prioritizer = prioritizer_of(values, site)
-    if not isinstance(prioritizer, ByFocus):
-        return None
-    table = Popularity(key, values["FRONTIER_MEMORY"] * MIB // LEARNT)
-    meta_row.value(snapshot, POPULARITY, table.restore, None)
-    prioritizer.learn(table)
-    return prioritizer
-
-
 def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
-    """`lines`: its ends in the crawl log, of which the last one says the score; `waits`: it is in a queue."""
+    """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`: in a queue."""
     score = _noted(lines[-1]) if lines else None
     if focus is None:
         return None if score is None else Scores(score)
@@ -78,7 +91,7 @@ class Facts:
     filters: list[Verdict] = field(default_factory=list)
     known: str = ""  # where its fingerprint was found
     waiting: Waiting | None = None
-    portion: Awaited | None = None
+    large_page: str = ""  # whose links enter the crawl later, this one among them
     place: Place | None = None
     lines: list[CrawlLine] = field(default_factory=list)
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
@@ -87,15 +100,12 @@ class Facts:
     linked: Linking | None = None  # a page that links to it
     entries: list[IndexLine] = field(default_factory=list)
     robots: RobotsVerdict | None = None
-    budget: DomainBudget | None = None
-    host: HostRow | None = None
+    domain: DomainFacts | None = None
+    host: HostFacts | None = None
+    pace: Pace | None = None  # of its host
     networks: Sequence[str] = ()  # PRIVATE_NETWORKS_ALLOWED
-    delay: Delay | None = None
     rendering: str = ""  # what a browser has shown of its host
-    ended: int = 0  # URLs of its host since the checkpoint
-    load: Load | None = None  # of the crawl
     ahead: float = 0.0  # what the machine's clock shows beyond the crawl's
-    paused: bool = False  # its host, by command
     live: Mapping[str, Any] | None = None  # what the running crawl said
     looked: list[str] = field(default_factory=list)  # what was not looked through, and how far
     redirect: str = ""  # where its answer leads
@@ -146,8 +156,8 @@ class Facts:
             one = self.lines[0]
             depth = len(one.path.replace("R", "").replace("P", ""))
             return {"via": one.via or None, "seed": one.seed or None, "path": one.path, "depth": depth}
-        if self.portion is not None:
-            return {"via": self.portion.via}
+        if self.large_page:
+            return {"via": self.large_page}
         if self.linked is not None:
             return {"via": self.linked.page, "kind": self.linked.kind}
         return None

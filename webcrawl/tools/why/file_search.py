@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring_ascii as quoted
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from webcrawl.base.model import Exchange
+from webcrawl.base.readable import count
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 from webcrawl.net.robots_syntax import LIMIT
@@ -23,14 +23,38 @@ from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
 from webcrawl.store.jobdir.index_line import read as entry_of
+from webcrawl.store.lines import LONGEST, lines_between, pieces_between, place_of, seek_line
 from webcrawl.store.output import OPEN
 
-PIECE = 4 << 20
-LONGEST = 1 << 17  # bytes of a line
-QUICK = 256 << 20  # bytes: about a million lines, a third of a second
-AROUND = 2 << 20  # bytes looked at on each side of a time
-FEW = 8  # URLs that are searched one by one
-EVERYTHING = 1 << 62
+MIB = 1 << 20
+FEW = 8  # URLs that are searched in a piece as a whole first: most pieces have none
+QUICK = 256 * MIB  # bytes of a log: about a million lines, half a second
+AROUND = 2 * MIB  # bytes looked at on each side of a time
+FIRST = 1 << 17  # bytes of the first lines of a log
+OPEN_MOST = 64 * MIB  # bytes of an index that is not sorted yet: it has one file's records
+
+
+def size(number: int) -> str:
+    """Return a number of bytes in words, in MiB if there are many."""
+    return f"{number / MIB:,.0f} MiB" if number >= MIB else count(number, "byte")
+
+
+def last_lines(path: Path, length: int | None, most: int | None, name: str, looked: list[str]) -> Iterator[bytes]:
+    """Give the lines of the last `most` bytes of a file; None: all of it.
+
+    `length`: what the last checkpoint noted of it; None: all of it counts. If that is not all, `looked` is told so.
+    """
+    with suppress(OSError), regular(path) as file:
+        whole = _whole(file, length)
+        if most is not None and most < whole:
+            looked.append(f"{name}: the last {size(most)} of {size(whole)}")
+        yield from lines_between(file, 0 if most is None else max(0, whole - most), whole)
+
+
+def _whole(file: BinaryIO, length: int | None) -> int:
+    """Return how many bytes of a file count."""
+    there = os.fstat(file.fileno()).st_size
+    return there if length is None else min(length, there)
 
 
 @dataclass(slots=True)
@@ -38,12 +62,14 @@ class Looked:
     """The lines of each URL, in their order, and how much of the log was looked at."""
 
     lines: dict[str, dict[int, bytes]] = field(default_factory=dict)  # by place
+    name: str = ""  # of the log
     looked: int = 0  # bytes
     of: int = 0
 
     @property
-    def whole(self) -> bool:
-        return self.looked >= self.of
+    def cut(self) -> list[str]:
+        """What was not looked at, if anything was not: a line about that."""
+        return [] if self.looked >= self.of else [f"{self.name}: the last {size(self.looked)} of {size(self.of)}"]
 
 
 class LogFile:
@@ -52,142 +78,58 @@ class LogFile:
     `length`: what the last checkpoint noted of it; None: all of it counts.
     """
 
-    def __init__(self, path: Path, length: int | None, column: int, separator: bytes = b" ") -> None:
-        self._path, self._length = path, EVERYTHING if length is None else length
-        self._column, self._separator = column, separator
+    def __init__(self, folder: Path, name: str, length: int | None, column: int, separator: bytes) -> None:
+        self._path = folder / name
+        self._name = name
+        self._length = length
+        self._column = column
+        self._separator = separator
 
     def look(self, urls: Iterable[str], *, deep: bool = False, quick: int = QUICK) -> Looked:
-        """From the end, `quick` bytes or all."""
-        looked = Looked({url: {} for url in urls})
-        try:
-            file = regular(self._path)
-        except OSError:
-            return looked
-        with file:
-            looked.of = min(self._length, os.fstat(file.fileno()).st_size)
-            wanted = {self._written(url): url for url in looked.lines}
-            for at, piece in pieces_from_end(file.fileno(), looked.of, -1 if deep else quick):
-                looked.looked += len(piece)
-                self._note(piece, at, wanted, looked)
-        for url, lines in looked.lines.items():
-            looked.lines[url] = dict(sorted(lines.items()))
+        """Look at the last `quick` bytes, or at all."""
+        looked = Looked({url: {} for url in urls}, self._name)
+        with suppress(OSError), regular(self._path) as file:
+            looked.of = _whole(file, self._length)
+            looked.looked = looked.of if deep else min(quick, looked.of)
+            self._note(file, looked.of - looked.looked, looked.of, looked)
         return looked
 
     def since(self, urls: Iterable[str], place: int) -> Looked:
-        """Looks at what was written from this place on."""
-        try:
-            size = self._path.stat().st_size
-        except OSError:
-            size = 0
-        begun = max(0, size - place) + LONGEST  # the first line that is looked at may be half a line
-        looked = self.look(urls, quick=begun)
-        for url, lines in looked.lines.items():
-            looked.lines[url] = {at: line for at, line in lines.items() if at >= place}
+        """Look at what was written from this place on."""
+        looked = Looked({url: {} for url in urls}, self._name)
+        with suppress(OSError), regular(self._path) as file:
+            self._note(file, place, _whole(file, self._length), looked)
         return looked
 
-    def near(self, looked: Looked, url: str, moment: str) -> None:
-        """Adds the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
-        try:
-            file = regular(self._path)
-        except OSError:
-            return
-        with file:
-            descriptor = file.fileno()
-            size = min(self._length, os.fstat(descriptor).st_size)
-            place = _place_of(descriptor, size, moment.encode())
-            begin = max(0, place - AROUND)
-            data = os.pread(descriptor, min(size, place + AROUND) - begin, begin)
-            if begin:
-                cut = data.find(b"\n") + 1
-                begin, data = begin + cut, data[cut:]
-            data = data[: data.rfind(b"\n") + 1]
-            self._note(data, begin, {self._written(url): url}, looked)
-        looked.lines[url] = dict(sorted(looked.lines[url].items()))
-
-    def last_lines(self, most: int) -> Iterator[bytes]:
-        """The lines of the last `most` bytes, or all; the later pieces first."""
-        try:
-            file = regular(self._path)
-        except OSError:
-            return
-        with file:
-            whole = min(self._length, os.fstat(file.fileno()).st_size)
-            for _, piece in pieces_from_end(file.fileno(), whole, most):
-                yield from piece.split(b"\n")
+    def near(self, url: str, moment: str) -> dict[int, bytes]:
+        """Return the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
+        looked = Looked({url: {}}, self._name)
+        with suppress(OSError), regular(self._path) as file:
+            whole = _whole(file, self._length)
+            place = place_of(file, whole, moment.encode())
+            self._note(file, max(0, place - AROUND), min(whole, place + AROUND), looked)
+        return looked.lines[url]
 
     def first_lines(self) -> Iterator[CrawlLine]:
-        """The first lines of crawl.log, as many as a few pages have."""
-        try:
-            with regular(self._path) as file:
-                data = file.read(min(self._length, LONGEST))
-        except OSError:
-            return
-        yield from (line for line in map(read, data.split(b"\n")) if line is not None)
+        """Give the first lines of crawl.log, as many as a few pages have."""
+        with suppress(OSError), regular(self._path) as file:
+            for line in lines_between(file, 0, min(FIRST, _whole(file, self._length))):
+                if (found := read(line)) is not None:
+                    yield found
 
-    def _written(self, url: str) -> bytes:
-        return visible(url).encode("ascii")
-
-    def _note(self, piece: bytes, at: int, wanted: dict[bytes, str], looked: Looked) -> None:
-        if len(wanted) > FEW:
+    def _note(self, file: BinaryIO, begin: int, end: int, looked: Looked) -> None:
+        wanted = {visible(url).encode("ascii"): url for url in looked.lines}
+        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
+        for at, piece in pieces_between(file, begin, end) if begin < end else ():
+            if len(wanted) <= FEW and not any(url in piece for url in wanted):
+                continue
+            place = at
             for line in piece.split(b"\n"):
-                self._note_line(line, at, wanted, looked)
-                at += len(line) + 1
-            return
-        for written in wanted:
-            needle = self._separator + written + self._separator
-            found = piece.find(needle)
-            while found >= 0:
-                begin, end = piece.rfind(b"\n", 0, found) + 1, piece.find(b"\n", found)
-                end = len(piece) if end < 0 else end
-                self._note_line(piece[begin:end], at + begin, wanted, looked)
-                found = piece.find(needle, end)
-
-    def _note_line(self, line: bytes, at: int, wanted: dict[bytes, str], looked: Looked) -> None:
-        fields = line.split() if self._separator == b" " else line.split(self._separator)
-        if len(fields) > self._column:
-            url = wanted.get(fields[self._column])
-            if url is not None:
-                looked.lines[url][at] = line
-
-
-def pieces_from_end(descriptor: int, size: int, most: int) -> Iterator[tuple[int, bytes]]:
-    """The last `most` bytes of a file, or all, in pieces of whole lines, the last first; and where each begins."""
-    end, least = size, 0 if most < 0 else max(0, size - most)
-    carried = b""  # the beginning of a piece, whose line began before it
-    while end > least:
-        begin = max(least, end - PIECE)
-        data = os.pread(descriptor, end - begin, begin)
-        if len(data) < end - begin:
-            return
-        data += carried
-        end = begin
-        cut = data.find(b"\n") + 1 if begin else 0
-        if begin and (not cut or cut > LONGEST) and len(data) <= LONGEST:
-            carried = data
-            continue
-        carried = data[:cut]
-        if len(data) > cut:
-            yield begin + cut, data[cut:]
-
-
-def _place_of(descriptor: int, size: int, moment: bytes) -> int:
-    """About where the lines of this time begin."""
-    low, high = 0, size
-    while high - low > LONGEST:
-        middle = (low + high) // 2
-        data = os.pread(descriptor, LONGEST, middle)
-        begin = data.find(b"\n") + 1
-        if not begin or data[begin : begin + len(moment)] >= moment:
-            high = middle
-        else:
-            low = middle
-    return low
-
-
-LONGEST_ENTRY = 1 << 16  # bytes of a line: a URL, its key, and some more
-BLOCK = 1 << 12  # bytes read at once where a search has come close
-WORTH = 5000  # bytes of a file that are read in the time of one search: with more URLs, all of it is read
-OPEN_MOST = 64 << 20  # bytes of an index that is not sorted yet: it has one file's records
+                fields = line.split(separator, self._column + 1)
+                url = wanted.get(fields[self._column]) if len(fields) > self._column else None
+                if url is not None:
+                    looked.lines[url][place] = line
+                place += len(line) + 1
 
 
 class Indexes:
@@ -196,7 +138,7 @@ class Indexes:
     def __init__(self, jobdir: Path, lengths: Mapping[str, int], *, alive: bool = False) -> None:
         """`alive`: the crawl runs, and what it wrote since counts too."""
         self._jobdir = jobdir
-        self._lengths = {path: size for path, size in lengths.items() if INDEX in path}
+        self._lengths = {path: length for path, length in lengths.items() if INDEX in path}
         if alive:
             for path in jobdir.glob(f"warc/*{INDEX}{OPEN}"):
                 with suppress(FileNotFoundError):  # finished at this moment
@@ -205,20 +147,16 @@ class Indexes:
         self.unread: list[str] = []  # a line for each that cannot be read
         self.cut = False  # not all of the open one was looked at
 
-    @property
-    def any(self) -> bool:
-        return bool(self._lengths)
-
     def entries_of(self, urls: Iterable[str]) -> dict[str, list[IndexLine]]:
-        """The entries of each of these URLs, the latest last."""
+        """Return the entries of each of these URLs, the latest last."""
         found: dict[str, list[IndexLine]] = {url: [] for url in urls}
-        keys: dict[str, set[str]] = {}
-        for url in found:
-            keys.setdefault(surt(url), set()).add(url)
-        self.gone, self.unread = 0, []
+        keys = {surt(url).encode() for url in found}
+        self.gone = 0
+        self.unread = []
         for name, length in self._lengths.items():
             try:
-                self._look(name, length, keys, found)
+                for line in self._lines(name, length, keys):
+                    self._note(line, found)
             except FileNotFoundError:
                 self.gone += 1
             except OSError as error:
@@ -227,99 +165,37 @@ class Indexes:
             entries.sort(key=lambda entry: entry.stamp)
         return found
 
-    def _look(self, name: str, length: int, keys: Mapping[str, set[str]], found: dict[str, list[IndexLine]]) -> None:
-        final = name.removesuffix(OPEN)
-        path = self._jobdir / final
-        if path.exists():
-            with regular(path) as file:
-                descriptor = file.fileno()
-                size = os.fstat(descriptor).st_size
-                if len(keys) * WORTH > size:
-                    for line in _lines_with(descriptor, size, set(found)):
-                        self._note(line, keys.get(line.partition(b" ")[0].decode("ascii", "replace"), set()), found)
-                    return
-                for key, wanted in keys.items():
-                    for line in lines_of(descriptor, size, f"{key} ".encode()):
-                        self._note(line, wanted, found)
+    def _lines(self, name: str, length: int, keys: Collection[bytes]) -> Iterator[bytes]:
+        """Give the lines of an index that have one of these keys. One that is being written is not sorted."""
+        final = self._jobdir / name.removesuffix(OPEN)
+        if final.exists():
+            with regular(final) as file:
+                end = _whole(file, None)
+                for key in keys:
+                    yield from sorted_lines(file, end, key + b" ")
             return
-        wanted = set(found)
-        with regular(self._jobdir / f"{final}{OPEN}") as file:
-            self.cut = self.cut or length > OPEN_MOST
-            for line in _lines_with(file.fileno(), min(length, OPEN_MOST), wanted):
-                self._note(line, wanted, found)
+        self.cut = self.cut or length > OPEN_MOST
+        with regular(Path(f"{final}{OPEN}")) as file:
+            for line in lines_between(file, 0, min(length, OPEN_MOST)):
+                if line.partition(b" ")[0] in keys:
+                    yield line
 
-    def _note(self, line: bytes, wanted: set[str], found: dict[str, list[IndexLine]]) -> None:
+    def _note(self, line: bytes, found: Mapping[str, list[IndexLine]]) -> None:
         try:
             entry = entry_of(line)
         except BadLine:
             return
-        if entry.url in wanted:
+        if entry.url in found:
             path = self._jobdir / "warc" / entry.file
-            file = entry.file if path.exists() or not Path(f"{path}{OPEN}").exists() else f"{entry.file}{OPEN}"
-            found[entry.url].append(entry.in_file(file))
+            is_open = not path.exists() and Path(f"{path}{OPEN}").exists()
+            found[entry.url].append(entry.in_file(f"{entry.file}{OPEN}") if is_open else entry)
 
 
-def lines_of(descriptor: int, size: int, start: bytes) -> Iterator[bytes]:
-    """The lines of a sorted file that begin with these bytes."""
-    low, high = 0, size  # the first of them begins behind `low`, or at 0, and not behind `high`
-    while high - low > BLOCK:
-        middle = (low + high) // 2
-        at, line = _line_behind(descriptor, middle, size, len(start))
-        if at >= high:
-            high = middle
-        elif line < start:
-            low = at
-        else:
-            high = middle
-    at = low
-    rest = b""
-    while at < size:
-        data = os.pread(descriptor, BLOCK, at)
-        if not data:
-            return
-        at += len(data)
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(start):
-                yield line
-            elif line > start:
-                return
-        if len(rest) > LONGEST_ENTRY:
-            return
-
-
-def _line_behind(descriptor: int, place: int, size: int, need: int) -> tuple[int, bytes]:
-    """The place of the first line behind this byte, and at least so many bytes of it, if it has them.
-
-    The end of the file if no line begins there.
-    """
-    at, data = place, b""
-    while at < size and len(data) < LONGEST_ENTRY:
-        more = os.pread(descriptor, BLOCK, at)
-        if not more:
-            break
-        data += more
-        at += len(more)
-        end = data.find(b"\n") + 1
-        if end and end < len(data) and (len(data) - end >= need or b"\n" in data[end:] or at >= size):
-            return place + end, data[end:].partition(b"\n")[0]
-    return size, b""
-
-
-def _lines_with(descriptor: int, size: int, urls: set[str]) -> Iterator[bytes]:
-    """The lines of a file in any order that have one of these URLs."""
-    few = [f'"url": {quoted(url)}'.encode() for url in urls] if len(urls) <= 8 else None
-    at, rest = 0, b""
-    while at < size:
-        data = os.pread(descriptor, min(PIECE, size - at), at)
-        if not data:
-            return
-        at += len(data)
-        whole, _, rest = (rest + data).rpartition(b"\n")
-        if few is None:
-            yield from whole.split(b"\n")
-        else:
-            yield from (line for one in few if one in whole for line in whole.split(b"\n") if one in line)
+def sorted_lines(file: BinaryIO, end: int, start: bytes) -> Iterator[bytes]:
+    """Give the lines that begin with these bytes, of a file whose lines are sorted."""
+    seek_line(file, place_of(file, end, start))
+    while (line := file.readline(LONGEST)).startswith(start):
+        yield line.rstrip(b"\n")
 
 
 def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict[str, Any]:

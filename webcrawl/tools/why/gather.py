@@ -13,17 +13,14 @@ from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
-from webcrawl.tools.why.facts import Facts, focus_of, scores_of
+from webcrawl.tools.why.facts import Facts, pace_of, scores_of
 from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
-from webcrawl.tools.why.filtering import setting_of
-from webcrawl.tools.why.host_facts import DomainBudget, booking_of, budget_of, delay_of, ended, load_of, rendering_of
-from webcrawl.tools.why.later import FOUND_LOG, among_records
-from webcrawl.tools.why.linking_pages import linking
+from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.queued import HOST, Place, Search, Searched, among_portions
-from webcrawl.tools.why.robots_verdict import line_of, robots_verdict
+from webcrawl.tools.why.places import Place, Search, among_portions, among_records
+from webcrawl.tools.why.robots_verdict import IGNORED, RobotsVerdict, line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
-from webcrawl.tools.why.time_words import iso_of, size
+from webcrawl.tools.why.url_rules import setting_of
 from webcrawl.urls.filters.filter_protocol import Origin
 
 QUICK_SKIPPED = 64 << 20  # bytes of skipped.log
@@ -37,14 +34,11 @@ class Gathering:
     """Facts of one crawl. `deep`: look through all, however long it takes."""
 
     def __init__(self, source: Source, *, deep: bool = False) -> None:
-        self._source, self._deep = source, deep
-        self._search = Search(source.snapshot, source.domains, deep=deep)
-        self._budgets: dict[str, DomainBudget] = {}
-        self._focus = focus_of(source.values, source.domains.of, source.snapshot, source.key)
-        self._book = booking_of(source.values, source.sheets)
+        self._source = source
+        self._deep = deep
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
-        """`live`: what the running crawl says, by canonical URL."""
+        """Return the facts about each of these. `live`: what the running crawl says, by canonical URL."""
         found = [Facts(one, self._source.form(one), ahead=self._source.ahead) for one in asked]
         some = [facts for facts in found if facts.url]
         if not some:
@@ -57,18 +51,14 @@ class Gathering:
         urls = list(dict.fromkeys(facts.url for facts in some))
         self._seen(some)
         self._archive(some, urls)
-        searched = self._search.near(urls)
-        for facts in some:
-            facts.place = searched.places.get(facts.url)
-        self._far(some, searched)
+        self._places(some, urls)
         self._again([facts for facts in some if facts.is_known and facts.place is None])
         self._ended_since(some)
-        self._turns([facts for facts in some if facts.place is not None and facts.place.where == HOST])
         self._log(some)
         self._skipped(some, urls)
         self._later([facts for facts in some if not (facts.is_known or facts.entries)])
         for facts in some:
-            self._rules(facts, searched)
+            self._rules(facts)
         self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
         self._quote_robots(some)
         self._follow(some)
@@ -79,22 +69,27 @@ class Gathering:
 
     def _seen(self, some: Sequence[Facts]) -> None:
         keys = self._source.keys([facts.form for facts in some])
-        known, waiting = self._source.seen.among(keys), self._source.seen.waiting(keys)
+        known = self._source.seen.among(keys)
+        waiting = self._source.seen.waiting(keys)
         for facts, key in zip(some, keys, strict=True):
-            facts.known, facts.waiting = known.get(key, ""), waiting.get(key)
+            facts.known = known.get(key, "")
+            facts.waiting = waiting.get(key)
             if facts.known and facts.waiting is not None and not facts.waiting.judged:
                 facts.waiting = None  # a link to it that was found once more
 
     def _archive(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         """The records, and the lines of the log around their times, which are found in a log of any size."""
-        indexes, log = self._source.indexes, self._source.log(CRAWL_LOG)
-        entries, looked = indexes.entries_of(urls), log.look(urls, quick=0)
+        indexes = self._source.indexes
+        log = self._source.log(CRAWL_LOG)
+        entries = indexes.entries_of(urls)
+        looked = log.look(urls, quick=0)
         self._source.odd += (line for line in indexes.unread if line not in self._source.odd)
         for url, found in entries.items():
             if found and not self._deep and looked.of > SMALL:
-                log.near(looked, url, iso_of(found[-1].stamp))
+                looked.lines[url] = log.near(url, found[-1].date[:-1])
         for facts in some:
-            facts.entries, facts.lines = entries[facts.url], _lines(looked, facts.url)
+            facts.entries = entries[facts.url]
+            facts.lines = _lines(looked, facts.url)
             if facts.lines:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries and indexes.gone:
@@ -103,26 +98,26 @@ class Gathering:
             if not facts.entries and indexes.cut:
                 facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
 
-    def _far(self, some: Sequence[Facts], searched: Searched) -> None:
-        """The front-end and the lines, for what may be there: what was asked for before has left them."""
-        left = [
-            one
-            for one in some
-            if (one.is_known or self._deep) and not (one.place or one.lines or one.entries or _is_unjudged(one))
-        ]
-        self._search.far(searched, dict.fromkeys(facts.url for facts in left))
+    def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
+        """Looks in the queues, in the front-end and the lines for what has not been asked for yet."""
+        search = Search(self._source.core, self._source.domains, deep=self._deep)
+        search.near(urls)
+        for facts in some:
+            facts.place = search.places.get(facts.url)
+        left = [facts for facts in some if (facts.is_known or self._deep) and not _is_elsewhere(facts)]
+        search.far([facts.url for facts in left])
         for facts in left:
-            facts.place = searched.places.get(facts.url)
+            facts.place = search.places.get(facts.url)
             if facts.place is None:
-                facts.looked += searched.cut_for(host_of(facts.url), self._source.domain_of(facts.url))
+                facts.looked += search.cut_for(host_of(facts.url))
 
     def _again(self, some: Sequence[Facts]) -> None:
         """The records of pages that wait to be fetched again."""
-        found, (looked, of) = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
+        found, cut = among_records(self._source.snapshot, [one.url for one in some], deep=self._deep)
         for facts in some:
             facts.turn = found.get(facts.url)
-            if facts.turn is None and looked < of:
-                facts.looked.append(f"pages that are fetched again: the first {looked:,} of {of:,}")
+            if facts.turn is None:
+                facts.looked += cut
 
     def _ended_since(self, some: Sequence[Facts]) -> None:
         """Queues are those of the checkpoint, the log of a crawl that runs is not: what ended since has left them."""
@@ -134,18 +129,8 @@ class Gathering:
         for facts in waited:
             lines = _lines(looked, facts.url)
             if lines:
-                facts.lines, facts.place = lines, None
-
-    def _turns(self, some: Sequence[Facts]) -> None:
-        """Finds what says when the turns come of those in their hosts' queues."""
-        source = self._source
-        hosts = {host_of(facts.url) for facts in some}
-        if hosts:
-            since, rate = ended(source.log(CRAWL_LOG), hosts, source.at + source.ahead)
-            at, per_ip = source.at if source.alive else source.now(), source.values["POLITENESS_PER_IP"]
-            load = load_of(source.snapshot, self._book, rate, at, source.seen.on_their_way(), per_ip=per_ip)
-            for facts in some:
-                facts.ended, facts.load = since[host_of(facts.url)], load
+                facts.lines = lines
+                facts.place = None
 
     def _log(self, some: Sequence[Facts]) -> None:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
@@ -158,8 +143,8 @@ class Gathering:
         looked = log.look(urls, deep=self._deep, quick=quick)
         for facts in left:
             facts.lines = _lines(looked, facts.url)
-            if not facts.lines and not looked.whole:
-                facts.looked.append(f"{CRAWL_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+            if not facts.lines:
+                facts.looked += looked.cut
 
     def _skipped(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
         if not self._source.has(SKIPPED_LOG):
@@ -170,38 +155,31 @@ class Gathering:
                 facts.skipped.append(read_skipped(line))
             if facts.skipped:
                 facts.setting = setting_of(facts.skipped[-1][1], self._source.values)
-            elif not looked.whole:
-                facts.looked.append(f"{SKIPPED_LOG}: the last {size(looked.looked)} of {size(looked.of)}")
+            else:
+                facts.looked += looked.cut
 
     def _later(self, some: Sequence[Facts]) -> None:
         """Finds what is left for a later segment: the crawl itself does not know it."""
         if some:
-            found, looked = self._source.left_for_later({facts.url for facts in some}, deep=self._deep)
+            found, looked = left_for_later(self._source, {facts.url for facts in some}, deep=self._deep)
             for facts in some:
                 facts.later = found.get(facts.url)
                 if facts.later is None or facts.later.where == FOUND_LOG:
                     facts.looked += looked
 
-    def _rules(self, facts: Facts, searched: Searched) -> None:
-        source, host = self._source, host_of(facts.url)
-        facts.host = searched.hosts[host]
-        values = source.sheets.values(source.values, host)
-        facts.delay, facts.paused = (
-            delay_of(self._book, facts.host, host, values, facts.live),
-            host in source.sheets.paused,
-        )
-        facts.scores = scores_of(facts.url, facts.lines, self._focus, waits=facts.place is not None)
-        facts.rendering = rendering_of(source.snapshot, host)
-        facts.robots = robots_verdict(source.snapshot, facts.url, source.values)
-        domain = source.domains(host)
-        if domain not in self._budgets:
-            self._budgets[domain] = budget_of(
-                *(source.snapshot, domain, source.key, source.sheets.values(source.values, domain))
-            )
-        facts.budget = self._budgets[domain]
-        needed = False
-        if facts.place is not None and source.values["REQUISITES"]:
-            needed = is_requisite(facts.place.record)
+    def _rules(self, facts: Facts) -> None:
+        source = self._source
+        host = host_of(facts.url)
+        facts.host = source.look.facts(host)
+        facts.pace = pace_of(facts.host, source.values_for(host), facts.live)
+        facts.domain = source.look.domain(source.domains(host))
+        facts.scores = scores_of(facts.url, facts.lines, source.focus, waits=facts.place is not None)
+        facts.rendering = source.rendering(host)
+        if source.robots is None:
+            facts.robots = RobotsVerdict(IGNORED)
+        else:
+            facts.robots = robots_verdict(source.robots, facts.url)
+        needed = source.values["REQUISITES"] and facts.place is not None and is_requisite(facts.place.record)
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
@@ -226,7 +204,8 @@ class Gathering:
             return True
         if self._source.values["REQUISITES"]:  # hosts are known that only have what pages need to be shown
             return self._source.filters.in_scope(facts.url)
-        return facts.host is not None or (scope == "domain" and self._source.has_domain(facts.url))
+        is_known = facts.host is not None and facts.host.is_known
+        return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
         """Looks for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
@@ -234,17 +213,18 @@ class Gathering:
             return
         urls = {facts.url for facts in some}
         longest = self._source.values["URL_MAX_LENGTH"]
-        portions, (looked, of) = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
+        large, not_looked = among_portions(self._source.snapshot, urls, longest, deep=self._deep)
         links, cut = linking(self._source, urls, deep=self._deep)
         has_links = self._source.has(LINKS_LOG) or "tables" in self._source.written
         all_links = has_links and self._source.is_all and not cut
         for facts in some:
-            facts.portion, facts.linked = portions.get(facts.url), links.get(facts.url)
+            facts.large_page = large.get(facts.url, "")
+            facts.linked = links.get(facts.url)
             origin = facts.linked.origin if facts.linked is not None else None
             if origin is not None:  # now it is known how deep the link is
                 facts.filters = self._source.filters.ask(facts.url, origin)
-            if facts.portion is None and looked < of:
-                facts.looked.append(f"links of large pages that wait: {looked:,} of {of:,} thousand")
+            if not facts.large_page:
+                facts.looked += not_looked
             if facts.linked is None:
                 facts.looked += cut
                 facts.all_links = all_links
@@ -279,9 +259,10 @@ class Gathering:
                 facts.last_try = exchange.status, exchange.truncated
 
 
-def _is_unjudged(facts: Facts) -> bool:
-    """True if it waits to be looked up: then it is in no queue."""
-    return facts.waiting is not None and not facts.waiting.judged
+def _is_elsewhere(facts: Facts) -> bool:
+    """Return whether it is in no line, and not in the front-end: it has left them, or waits to be looked up."""
+    is_unjudged = facts.waiting is not None and not facts.waiting.judged
+    return bool(facts.place or facts.lines or facts.entries) or is_unjudged
 
 
 def _was_fetched(place: Place) -> bool:

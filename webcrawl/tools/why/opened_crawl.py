@@ -1,43 +1,62 @@
-"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without writing a byte."""
+"""A crawl's JOBDIR, opened to be asked about URLs: in one read transaction, without a lock, without writing a byte.
+
+Frontier, robots.txt rules and sheets are the crawl's own classes, on the checkpoint.
+"""
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from webcrawl.base.loading import load
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
+from webcrawl.crawl.control.in_force import PausedHosts
+from webcrawl.crawl.control.sheets import BUDGET, OF_HOST, Sheets, without_conflict
 from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap, partition_of
 from webcrawl.crawl.last_run import FOLLOW, ON
-from webcrawl.crawl.segments import FOUND
+from webcrawl.crawl.rendering.deciding import Need
+from webcrawl.crawl.rules import allowance_of, own_of, rules_of
+from webcrawl.frontier.allowances import Allowance
+from webcrawl.frontier.booking import Own
+from webcrawl.frontier.core import BIAS, Core, Rules, Shape
+from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_rows import RobotsRows
+from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers.focus import ByFocus
+from webcrawl.frontier.seen.sorted_keys import opened
+from webcrawl.frontier.state import LEARNT, POPULARITY, read_core
+from webcrawl.net.robots import agent_of
+from webcrawl.net.robots_book import RobotsBook
 from webcrawl.record.objectstore.storing import stored_in
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import regular
+from webcrawl.store.host_table import HostTable
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.index_line import INDEX
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG
 from webcrawl.store.jobdir.outputs import lengths
+from webcrawl.store.saved_db import SavedDB
 from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
-from webcrawl.tools.why.filtering import Filters
-from webcrawl.tools.why.form import Form, form_of
-from webcrawl.tools.why.known_urls import opened
-from webcrawl.tools.why.later import Later, left_for_later
-from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.tools.why.places import Known
+from webcrawl.tools.why.saved_settings import values_for, values_of
+from webcrawl.tools.why.url_rules import Filters, Form, form_of
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.optout import COMMAND, RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
+MIB = 1 << 20
+MEMORY = 32 * MIB  # of the frontier that is asked
 HOSTS = 500_000  # looked at for one of a domain: half a second
+T = TypeVar("T")
 
 
 class Source:
@@ -45,15 +64,17 @@ class Source:
 
     def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
         JobDir.open(jobdir)
-        self.jobdir, self._trusted = jobdir, trusted
+        self.jobdir = jobdir
+        self._trusted = trusted
         self.is_all = True  # none of its logs is missing, nor another drone of its hive
         self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
-        self.snapshot, self.seen = opened(jobdir / "state")
+        self.snapshot, files = opened(jobdir / "state")
         self._closing.callback(self.snapshot.close)
-        self._closing.callback(self.seen.close)
+        self._closing.callback(files.close)
         try:
+            self.seen = Known(self.snapshot, files)
             self._read()
         except BaseException:
             self.close()
@@ -86,16 +107,78 @@ class Source:
                 self.odd.append(f"{name}: {error.strerror}: what it would say is missing here")
                 self.is_all = False
 
-    @cached_property
-    def sheets(self) -> SavedSheets:
-        """Settings that were ordered for single hosts."""
-        return SavedSheets.read(self.snapshot)
+    # -- the crawl's own parts, opened on the checkpoint
+
+    def _part(self, name: str, make: Callable[[CrawlDB], T]) -> T:
+        """Open a part; raise DamagedFile if it cannot read what was saved of it. `name`: for that message."""
+        try:
+            return make(SavedDB(self.snapshot))
+        except meta_row.UNREADABLE as error:
+            raise self.snapshot.damaged(f"{name}: {error!r}") from error
 
     @cached_property
-    def filtered(self) -> Counter[str]:
-        """Links dropped by each filter."""
-        tallies = meta_row.value(self.snapshot, meta_row.COUNTERS, meta_row.mapping, dict[str, Any]())
-        return Counter(tallies.get("refused", {}))
+    def sheets(self) -> Sheets:
+        """Settings that were ordered for single hosts."""
+        return self._part("sheets", Sheets)
+
+    def values_for(self, host: str) -> Mapping[str, Any]:
+        """All settings, as they hold for this host."""
+        return values_for(host, self.values, self.sheets)
+
+    @cached_property
+    def _rules(self) -> Rules:
+        return rules_of(self.values, self.domains, self.key)
+
+    @cached_property
+    def core(self) -> Core:
+        """The frontier; no host of it is active."""
+        shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, MEMORY)
+        core = self._part("frontier", partial(read_core, shape=shape, rules=self._rules))
+        core.aside.held.update(self._part("hosts paused", PausedHosts).names)
+        alike = {"HOST_CONNECTIONS"} if self.values["POLITENESS_PER_IP"] else set()  # an address has one request
+        self.sheets.listen({*OF_HOST} - alike, self._own_of, partial(setattr, core.book, "own"))
+        self.sheets.listen([BUDGET], self._allowance_of, core.queues.budgets.set_overrides)
+        return core
+
+    def _own_of(self, settings: Mapping[str, Any]) -> Own:
+        return own_of(without_conflict({**self.values, **settings}))
+
+    def _allowance_of(self, settings: Mapping[str, Any]) -> Allowance:
+        return allowance_of({**self.values, **settings})
+
+    @cached_property
+    def look(self) -> Look:
+        """What is known of single hosts and domains."""
+        return Look(self.core)
+
+    @cached_property
+    def robots(self) -> RobotsBook | None:
+        """The rules of robots.txt files; None if the last run did not read them."""
+        if not self.values["ROBOTSTXT_OBEY"]:
+            return None
+        return RobotsBook(self._part("robots", RobotsRows), agent_of(self.values))
+
+    @cached_property
+    def focus(self) -> ByFocus | None:
+        """The prioritizer that the crawl asks, with what it had learnt; None if it is another."""
+        prioritizer = self._rules.prioritizer
+        if not isinstance(prioritizer, ByFocus):
+            return None
+        table = Popularity(self.key, self.values["FRONTIER_MEMORY"] * MIB // LEARNT)
+        meta_row.value(self.snapshot, POPULARITY, table.restore, None)
+        prioritizer.learn(table)
+        return prioritizer
+
+    @cached_property
+    def _rendering(self) -> HostTable[Need] | None:
+        if not self.snapshot.has("rendering"):
+            return None
+        return HostTable(SavedDB(self.snapshot), "rendering", Need, Need.unpack)
+
+    def rendering(self, host: str) -> str:
+        """What rendering has shown of a host, in words; nothing if it has sent no shell, or nothing was rendered."""
+        need = self._rendering.get(host) if self._rendering is not None else None
+        return need.in_words() if need is not None else ""
 
     @property
     def written(self) -> list[str]:
@@ -165,15 +248,12 @@ class Source:
 
     # -- files
 
-    def now(self) -> float:
-        """The crawl's time, if its clock goes on as the machine's does."""
-        return max(time.time() - self.ahead, self.at)
-
     def log(self, name: str) -> LogFile:
-        """One of the logs; those of tabs have the URL in the third field."""
-        tabs = name != CRAWL_LOG
+        """One of the logs; all but crawl.log have tabs between their fields."""
         length = None if self.alive else self.outputs.get(name, 0)
-        return LogFile(self.jobdir / name, length, 2 if tabs else 3, b"\t" if tabs else b" ")
+        if name == CRAWL_LOG:
+            return LogFile(self.jobdir, name, length, column=3, separator=b" ")
+        return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
     def has(self, name: str) -> bool:
         """True if the crawl writes this output."""
@@ -183,11 +263,6 @@ class Source:
     def follows(self) -> bool:
         """True if links that are found are crawled, and not left for a later segment."""
         return self.terms.get(FOLLOW, ON) == ON
-
-    def left_for_later(self, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Later], list[str]]:
-        """Those of these URLs that are, and what was not looked through."""
-        length = None if self.alive else self.outputs.get(FOUND, 0)
-        return left_for_later(self.jobdir, urls, self.domain_of, length, deep=deep)
 
     @property
     def indexes(self) -> Indexes:

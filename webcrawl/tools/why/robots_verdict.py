@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.base.dates import iso
-from webcrawl.net.robots import agent_of
-from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
-from webcrawl.net.robots_entry import KEEP
-from webcrawl.net.robots_packed import FIELDS, split, unpack
+from webcrawl.net.robots import parse
+from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
+from webcrawl.net.robots_packed import FIELDS
 from webcrawl.net.robots_syntax import LIMIT, pattern_of, records
-from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.snapshot import Snapshot
 
 ALLOWED, FORBIDDEN, UNKNOWN, UNREACHABLE, NONE, IGNORED = (
     "allowed",
@@ -63,77 +59,66 @@ class RobotsVerdict:
         }
 
 
-def robots_verdict(snapshot: Snapshot, url: str, values: Mapping[str, Any]) -> RobotsVerdict:
-    """By the rules as of the last checkpoint, whether they are still valid or not."""
-    if not values["ROBOTSTXT_OBEY"]:
-        return RobotsVerdict(IGNORED)
+def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
+    """Return the verdict by the rules as of the last checkpoint, whether they are still valid or not."""
     if not url.startswith(SCHEMES):
         return RobotsVerdict(NONE)
     origin = origin_of(url)
     if url == robots_url(origin):
         return RobotsVerdict(ALLOWED, origin)
-    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots WHERE origin = ?", (origin,)):
-        if not rowcrc.agrees(rowcrc.robots, row):
-            raise snapshot.damaged(f"table robots, {origin}: checksum")
-        try:
-            away, packed, _ = split(row[2])
-        except ValueError as error:
-            raise snapshot.damaged(f"table robots, {origin}: {error}") from error
-        rules = unpack(packed, agent_of(values)) if packed is not None else None
-        tries = away.tries if away is not None else 0
-        if rules is None:
-            verdict = UNREACHABLE if away is not None else UNKNOWN
-            return RobotsVerdict(verdict, origin, until=row[1], tries=tries)
-        fetched = row[1] - KEEP if away is None else 0.0
-        pattern, allows = rules.deciding(url) or ("", True)
-        verdict = ALLOWED if allows else FORBIDDEN
-        found = RobotsVerdict(verdict, origin, pattern, allows, fetched, row[1], tries, rules.crawl_delay)
-        if allows and rules.said is not None:
-            found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
-        return found
-    return RobotsVerdict(UNKNOWN, origin)
+    entry = book.in_force(origin)
+    if entry is None:
+        return RobotsVerdict(UNKNOWN, origin)
+    if entry.rules is None:
+        return RobotsVerdict(UNREACHABLE, origin, until=entry.until, tries=entry.tries)
+    rules = entry.rules
+    pattern, allows = rules.deciding(url) or ("", True)
+    found = RobotsVerdict(
+        ALLOWED if allows else FORBIDDEN,
+        origin,
+        pattern,
+        allows,
+        entry.fetched or 0.0,
+        entry.until,
+        entry.tries,
+        rules.crawl_delay,
+    )
+    if allows and rules.said is not None:
+        found.use = (*map(str, rules.said.of(url)), *(f"license {one}" for one in rules.said.licenses))
+    return found
 
 
 ENDS = re.compile(rb"\r\n|\r|\n")
-TOKEN = re.compile(rb"[A-Za-z_-]*")
 LONGEST = 200  # bytes of a line that are quoted
 MARKS = (b"\xff\xfe", b"\xfe\xff")
+NO_RULE = b"Disallow:"  # it ends the lines that say whose group this is, as any rule
+MOST = 20  # lines that give a pattern, of which the first one that counts is looked for
 
 
 def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int, str]:
-    """The number of the first line in this crawler's group that gives this pattern, and the line; 0 if none does."""
-    lines = list(_records(body[:LIMIT]))
-    token = agent.lower().encode()
-    ours = any(kind == "user-agent" and _is_ours(value, token) for _, kind, value, _ in lines)
-    within = closed = False
-    for number, kind, value, line in lines:
-        if kind == "user-agent":
-            if closed:
-                within = closed = False
-            within = within or (_is_ours(value, token) if ours else value[:1] == b"*" and not value[1:2].strip())
-        elif kind in ("allow", "disallow"):
-            closed = True
-            if within and (kind == "allow") is allows and _gives(pattern_of(value), pattern, allows=allows):
-                return number, line.strip()[:LONGEST].decode("utf-8", "replace")
+    """Return the number of the first line of this crawler's that gives this pattern, and the line; 0 if none does.
+
+    A line is the crawler's if the file has the rule with no other line that gives it.
+    """
+    body = body[:LIMIT]
+    if body[:2] in MARKS:
+        body = body.decode("utf-16", "replace").encode("utf-8", "replace")
+    lines = ENDS.split(body)
+    giving = [place for place, line in enumerate(lines) if _gives(line, pattern, allows=allows)]
+    for place in giving[:MOST]:
+        alone = [NO_RULE if other in giving and other != place else line for other, line in enumerate(lines)]
+        if (pattern, allows) in parse(b"\n".join(alone), agent).rules.items():
+            return place + 1, lines[place].strip()[:LONGEST].decode("utf-8", "replace")
     return 0, ""
 
 
-def _records(body: bytes) -> Iterator[tuple[int, str, bytes, bytes]]:
-    if body[:2] in MARKS:
-        body = body.decode("utf-16", "replace").encode("utf-8", "replace")
-    for number, line in enumerate(ENDS.split(body), 1):
-        for kind, value in records(line):
-            yield number, kind, value, line
-
-
-def _is_ours(value: bytes, token: bytes) -> bool:
-    match = TOKEN.match(value)
-    return bool(token) and match is not None and match[0].lower() == token
-
-
-def _gives(given: str, pattern: str, *, allows: bool) -> bool:
-    """True if a rule brings this pattern: allowing /a/index.html allows /a/, too."""
-    if given == pattern:
-        return True
-    folder, _, page = given.rpartition("/")
-    return allows and page.startswith("index.htm") and pattern == f"{folder}/$"
+def _gives(line: bytes, pattern: str, *, allows: bool) -> bool:
+    """Return whether a line brings this pattern: allowing /a/index.html allows /a/, too."""
+    for kind, value in records(line):
+        if kind != ("allow" if allows else "disallow"):
+            continue
+        given = pattern_of(value)
+        folder, _, page = given.rpartition("/")
+        if given == pattern or (allows and page.startswith("index.htm") and pattern == f"{folder}/$"):
+            return True
+    return False

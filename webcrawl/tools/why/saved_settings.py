@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Mapping
-from typing import Any, TypeVar
-
-import msgpack
+from collections.abc import Container, Mapping
+from typing import Any
 
 from webcrawl import settings as defaults
 from webcrawl.base.loading import OURS
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.checks.check import RETRIES
 from webcrawl.crawl.control.in_force import CHANGEABLE
-from webcrawl.crawl.control.in_force import PAUSED_HOSTS as PAUSED
-from webcrawl.crawl.control.sheets import META, PerHost, names_for, without_conflict
-from webcrawl.store.jobdir import meta_row
-from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.crawl.control.sheets import Sheets, without_conflict
 
 NONE = "none"
 FILTERS = "URL_FILTERS "
@@ -132,50 +127,7 @@ def _maybe(text: str | None) -> str:
     return "" if text in (None, NONE) else str(text)
 
 
-T = TypeVar("T")
-
-
-class SavedSheets:
-    """Settings that were ordered for some hosts only."""
-
-    def __init__(self, sheets: Mapping[str, Mapping[str, Any]], paused: frozenset[str] = frozenset()) -> None:
-        self._sheets, self.paused = sheets, paused
-
-    @classmethod
-    def read(cls, snapshot: Snapshot) -> SavedSheets:
-        sheets = meta_row.value(snapshot, META, _sheets, dict[str, Any]())
-        return cls(sheets, meta_row.value(snapshot, PAUSED, _names, frozenset[str]()))
-
-    def of(self, host: str) -> Mapping[str, Any]:
-        """The settings that hold for this host alone; of several sheets the most specific one counts."""
-        found: dict[str, Any] = {}
-        for name in reversed(tuple(names_for(host)) if self._sheets else ()):
-            found |= self._sheets.get(name, {})
-        return found
-
-    def values(self, values: Mapping[str, Any], host: str) -> Mapping[str, Any]:
-        """All settings, as they hold for this host."""
-        own = self.of(host)
-        return without_conflict({**values, **own}) if own else values
-
-    def per_host(self, setting: str) -> PerHost[Any] | None:
-        """One setting by host, as a filter takes it; None if no sheet has it."""
-        if not any(setting in sheet for sheet in self._sheets.values()):
-            return None
-        return PerHost(lambda host: self.of(host).get(setting))
-
-    def own(
-        self, settings: Collection[str], make: Callable[[Mapping[str, Any]], T], values: Mapping[str, Any]
-    ) -> PerHost[T] | None:
-        """Maps hosts to what `make` makes of all settings as they hold there; None if none of these is a host's own."""
-        if not any(not sheet.keys().isdisjoint(settings) for sheet in self._sheets.values()):
-            return None
-        return PerHost(lambda host: make(self.values(values, host)) if set(settings) & set(self.of(host)) else None)
-
-
-def _sheets(data: bytes) -> dict[str, Any]:
-    return {str(name): dict(sheet) for name, sheet in msgpack.unpackb(data).items()}
-
-
-def _names(data: bytes) -> frozenset[str]:
-    return frozenset(map(str, msgpack.unpackb(data)))
+def values_for(host: str, values: Mapping[str, Any], sheets: Sheets) -> Mapping[str, Any]:
+    """Return all settings, as they hold for this host."""
+    own = sheets.of(host)
+    return without_conflict({**values, **own}) if own else values

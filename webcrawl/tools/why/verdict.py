@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from webcrawl.base.dates import iso
+from webcrawl.base.dates import iso, moment
 from webcrawl.base.model import Status
 from webcrawl.base.page_values import UNKNOWN as UNKNOWN_WALL
 from webcrawl.base.page_values import wall_of
@@ -18,17 +18,14 @@ from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
-from webcrawl.store.jobdir.host_row import State, behind_wall
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.report.counter_words import CUTS
-from webcrawl.tools.why import queued
+from webcrawl.tools.why import places
 from webcrawl.tools.why import robots_verdict as robots
 from webcrawl.tools.why.facts import Facts
-from webcrawl.tools.why.filtering import first_refusal
-from webcrawl.tools.why.form import WHY
-from webcrawl.tools.why.later import IN_POOL, IN_SEGMENT, Later
-from webcrawl.tools.why.queued import Place
-from webcrawl.tools.why.time_words import after, moment, stamp
+from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, Later
+from webcrawl.tools.why.places import Place
+from webcrawl.tools.why.url_rules import WHY, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = "fetched", "queued", "seen", "refused", "dropped", "unknown"
@@ -58,12 +55,12 @@ TRIED = "One of its URLs is tried now and then; once a page comes, all are fetch
 TOO_DEEP, IN_FLIGHT = "too deep", "in flight"
 PUT_OFF = "until its host may be asked"
 QUEUES = {
-    queued.RETRY: "to be tried again",
-    queued.HOST: "in its host's queue",
-    queued.BUDGET: "over its domain's budget",
-    queued.FAMILY: "of a family that brings nothing new",
-    queued.LINE: "behind others of its domain",
-    queued.FRONT: "in the front-end",
+    places.RETRY: "to be tried again",
+    places.HOST: "in its host's queue",
+    places.BUDGET: "over its domain's budget",
+    places.FAMILY: "of a family that brings nothing new",
+    places.LINE: "behind others of its domain",
+    places.FRONT: "in the front-end",
 }
 
 
@@ -83,7 +80,7 @@ def verdict_on(facts: Facts) -> Verdict:
     if facts.in_flight:
         return Verdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
     if facts.place is not None:
-        later = facts.place.where == queued.RETRY and not facts.place.has_failed
+        later = facts.place.where == places.RETRY and not facts.place.has_failed
         where = PUT_OFF if later else QUEUES[facts.place.where]
         return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
     if facts.line is not None:
@@ -91,7 +88,7 @@ def verdict_on(facts: Facts) -> Verdict:
     if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
         entry = facts.entries[-1]
         what = f"answered {entry.status}" if entry.status else "fetched"
-        return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {stamp(entry.stamp)}, and is in the archive")
+        return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive")
     return _under_way(facts) or _without_end(facts)
 
 
@@ -119,8 +116,8 @@ def _under_way(facts: Facts) -> Verdict | None:
         return Verdict(SEEN, "on its way", "it was found, and waits to be looked up among the URLs that are known")
     if facts.live is not None and facts.live.get("known") and not facts.known:
         return Verdict(SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn")
-    if facts.portion is not None:
-        large = f"it is a link of a large page, {facts.portion.via}"
+    if facts.large_page:
+        large = f"it is a link of a large page, {facts.large_page}"
         return Verdict(SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time")
     return Verdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
 
@@ -191,7 +188,7 @@ def _wall(line: CrawlLine) -> str:
 
 def _behind_wall(facts: Facts) -> str:
     """Words that follow the place of a URL whose host is behind a wall."""
-    row = facts.host.wall if facts.host is not None and behind_wall(facts.host) else None
+    row = facts.host.wall if facts.host is not None else None
     if row is None:
         return ""
     since = moment(iso(row.since + facts.ahead))
@@ -270,35 +267,42 @@ def _leads(facts: Facts) -> str:
     return f", a redirect to {facts.redirect}" if facts.redirect else ""
 
 
+WAITS = {  # by where it waits; what it waits for, or behind
+    places.HOST: "it waits in the queue of its host, {before}",
+    places.BUDGET: "{over_budget}: it waits for more, {before}",
+    places.FAMILY: "URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
+    "TRAP_RULES=0 fetches it",
+    places.LINE: "it waits until others of its domain, address or origin are done, {before}",
+    places.FRONT: "it waits in the front-end at level {level}, {before} there",
+}
+UNTRIED = "it was not tried yet, and waits in its host's queue until that may be asked"
+
+
 def _queued(facts: Facts, place: Place) -> str:
-    before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
-    if place.where == queued.RETRY and place.has_failed:
+    if place.where != places.RETRY:
+        before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
+        over_budget = _over_budget(facts)
+        said = WAITS[place.where].format(before=before, level=place.level, over_budget=over_budget)
+    elif place.has_failed:
         said = f"it failed, and waits in its host's queue to be tried again{_last_try(facts)}"
-    elif (
-        place.where == queued.RETRY
-    ):  # its turn had come, and its host wants to be left alone, or was to be asked first
-        said = "it was not tried yet, and waits in its host's queue until that may be asked"
-    elif place.where == queued.HOST:
-        said = f"it waits in the queue of its host, {before}"
-    elif place.where == queued.BUDGET:
-        said = f"{_over_budget(facts)}: it waits for more, {before}"
-    elif place.where == queued.FAMILY:
-        said = (
-            f"URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
-            "TRAP_RULES=0 fetches it"
-        )
-    elif place.where == queued.LINE:
-        said = f"it waits until others of its domain, address or origin are done, {before}"
-    else:
-        said = f"it waits in the front-end at level {place.level}, {before} there"
-    if facts.paused:
+    else:  # its turn had come, and its host wants to be left alone, or was to be asked first
+        said = UNTRIED
+    if facts.host is not None and facts.host.is_paused:
         said = f"{said}; but its host is paused by command"
-    if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
-        return f"{said}, and will end when its turn comes: {_forbidden(facts)}"
-    if facts.robots is not None and facts.robots.verdict == robots.UNREACHABLE:
-        tries = f", tried {count(facts.robots.tries, 'time')}" if facts.robots.tries else ""
-        return f"{said}; {robots_url(facts.robots.origin)} could not be fetched{tries}: without it nothing may be"
-    return said
+    return said + _robots_ahead(facts)
+
+
+def _robots_ahead(facts: Facts) -> str:
+    """Words that follow the place of a URL that robots.txt keeps the crawl from."""
+    found = facts.robots
+    if found is None:
+        return ""
+    if found.verdict == robots.FORBIDDEN:
+        return f", and will end when its turn comes: {_forbidden(facts)}"
+    if found.verdict == robots.UNREACHABLE:
+        tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
+        return f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
+    return ""
 
 
 def _last_try(facts: Facts) -> str:
@@ -311,10 +315,10 @@ def _last_try(facts: Facts) -> str:
 
 def _over_budget(facts: Facts) -> str:
     """The rule in `frontier/budgets.py` that holds its domain's URLs back."""
-    budget = facts.budget
-    if budget is not None and budget.most is not None and budget.pages < budget.most:
-        if budget.debt >= budget.lead:
-            return f"of the pages let in from its domain, {budget.debt} had nothing new or are not answered yet"
+    domain = facts.domain
+    if domain is not None and domain.budget is not None and domain.pages < domain.budget:
+        if domain.debt >= domain.lead:
+            return f"of the pages let in from its domain, {domain.debt} had nothing new or are not answered yet"
         return "its domain has far more URLs than it may have pages"
     return "its domain has had the pages it may have"
 
@@ -394,47 +398,10 @@ def _when_queued(facts: Facts) -> str:
         )
         ends = f"it would be queued, and end when its turn comes: {_end(facts.host.retired)}"
         return f"{ends}{retry * _is_spent(facts)}"
-    budget = facts.budget
-    if budget is not None and budget.most is not None and budget.pages >= budget.most:
-        return f"it would wait until its domain may have more than {count(budget.most, 'page')}"
-    if facts.paused:
+    domain = facts.domain
+    if domain is not None and domain.budget is not None and domain.pages >= domain.budget:
+        return f"it would wait until its domain may have more than {count(domain.budget, 'page')}"
+    if facts.host is not None and facts.host.is_paused:
         return "it would be queued, and fetched once its host is resumed by command"
     first = ", after its host's robots.txt" if verdict == robots.UNKNOWN else ""
     return f"it would be queued and fetched{first}"
-
-
-def due_in(facts: Facts, now: float) -> float | None:
-    """Estimated seconds until it is fetched; None if nobody can say."""
-    waits = _waits(facts, now)
-    return None if waits is None else max(waits)
-
-
-def _waits(facts: Facts, now: float) -> tuple[float, float] | None:
-    """The same by its host, and by the pace of the crawl."""
-    place, host, delay = facts.place, facts.host, facts.delay
-    if place is None or host is None or delay is None or facts.paused or place.where not in (queued.RETRY, queued.HOST):
-        return None
-    origin = host.origin_of(facts.form.url)
-    first = max(host.due - now, origin.ready_at - now if origin is not None else 0.0, 0.0)
-    if place.where == queued.RETRY:
-        return max(first, place.at - now), 0.0
-    turns = place.place + sum(at <= now for at, _ in host.later)
-    load = facts.load
-    if load is None or host.failures:
-        return first + turns * delay.turn, 0.0
-    mine = load.at_address(host, delay.turn, turns) - facts.ended * delay.turn
-    return first + max(mine, 0.0), load.seconds(turns) - (now - load.at)
-
-
-def told_due(facts: Facts, now: float) -> str:
-    """The estimate in words; empty if there is none."""
-    waits = _waits(facts, now)
-    if waits is None:
-        return ""
-    if facts.host is not None and facts.host.state is State.PARKED:
-        note = " at the earliest: its host waits for a place among those in turn"
-    elif waits[1] > waits[0]:
-        note = " (at the crawl's pace)"
-    else:
-        note = ""
-    return f"{after(max(waits))}{note}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from webcrawl.base.dates import moment
 from webcrawl.base.readable import count, readable
 from webcrawl.tools.why.answer import Answer
-from webcrawl.tools.why.filtering import REFUSES, UNASKED
-from webcrawl.tools.why.time_words import moment, stamp
+from webcrawl.tools.why.url_rules import REFUSES, UNASKED
 
 LINES = 20  # of each list; --json has all
 VISITS = 5  # of the log, and of the archive; --json has more
@@ -84,8 +84,8 @@ def _queue(details: Mapping[str, Any]) -> Iterator[str]:
         return
     level = f" at level {queue['level']}" if "level" in queue else ""
     yield f"{queue['place']:,} of {queue['of']:,}{level}"
-    if queue["due"]:
-        yield f"its turn comes {queue['due']}, if the crawl runs"
+    if "not_before" in queue:
+        yield f"not before {moment(queue['not_before'])}"
     if queue["attempt"] > 1:
         yield f"this will be attempt {queue['attempt']}"
 
@@ -115,7 +115,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
     several = f", {host['connections']} requests at once" if host["connections"] > 1 else ""
     yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
-    if host["next_request"] and host["queued"]:
+    if host["next_request"] and (host["queued"] or details.get("queue")):
         yield f"not before {moment(host['next_request'])}"
     if host["http2_only"]:
         yield "speaks only HTTP/2"
@@ -159,7 +159,7 @@ def _log(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _archive(details: Mapping[str, Any]) -> Iterator[str]:
     for one in details.get("archive", [])[-VISITS:]:
-        what = f"{one['status'] or 'a record'}, {stamp(one['date'])}"
+        what = f"{one['status'] or 'a record'}, {moment(one['date'])}"
         yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
         gone = f"the file lies in the store: {one['stored']}" if "stored" in one else "the file is no longer there"
         yield one.get("command", gone)

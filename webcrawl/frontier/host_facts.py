@@ -1,0 +1,200 @@
+"""What is known of a host and of its domain: the one record that every command shows, and how it is filled.
+
+It is filled from the frontier's own objects: those of a crawl that runs, or those that `state.read_core` opens on a
+checkpoint. Times are the crawl's own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from webcrawl.base.model import url_of
+from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.budgets import Budgets
+from webcrawl.frontier.hosts import Host
+from webcrawl.store.jobdir.host_row import (
+    PLACES,
+    FailedRow,
+    Health,
+    State,
+    WallRow,
+    behind_wall,
+    given_up,
+    health_of,
+)
+
+
+class Delay(NamedTuple):
+    """The time between two requests to a host that is well, and what asks for it."""
+
+    seconds: float
+    is_crawl_delay: bool  # its robots.txt asks for it; else it is the policy's
+    policy: str  # the name of the politeness policy's class
+
+
+@dataclass(frozen=True, slots=True)
+class OriginFacts:
+    """The facts about one origin (scheme, host and port) that fails or waits while others of its host are asked."""
+
+    origin: str
+    health: Health
+    failures: int  # in a row
+    failed: FailedRow | None
+    retired: int  # if not 0, the Status with which its URLs end
+    queued: int
+    next_turn: float | None  # None if nothing is to be asked for
+
+    @property
+    def health_in_words(self) -> str:
+        return _health_in_words(self.health, self.failures, self.retired)
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The facts about a host. Of one that the crawl does not know they are those of a new host."""
+
+    name: str
+    record: str  # where its record is; empty: the crawl does not know the host
+    place: State
+    state: str  # what it is doing, in words
+    health: Health  # its own
+    health_of_urls: Health  # if all its URLs wait for origins that fail, that of the best origin; else its own
+    is_paused: bool  # by command
+    in_flight: str | None  # a URL that is being asked for
+    requests: int  # under way
+    queued: int  # its URLs, but for those under way
+    retries: int  # of these, those that wait for a time of their own
+    ready_at: float  # no request before this time; 0: it was never asked
+    next_turn: float | None  # when it may be asked next; None if nothing is to be asked for, or that is not known
+    delay: Delay
+    crawl_delay: float  # that its robots.txt asks for
+    connections: int  # requests that it may have at once
+    failures: int  # in a row
+    failed: FailedRow | None  # what is known of these failures
+    retired: int  # if not 0, the Status with which all its URLs end
+    wall: WallRow | None  # if it is behind one
+    pages: int
+    downloads: tuple[float, ...]  # seconds of the last five
+    address: str
+    is_http2: bool  # it speaks nothing else
+    origins: tuple[OriginFacts, ...]
+
+    @property
+    def is_known(self) -> bool:
+        return self.record != ""
+
+    @property
+    def health_in_words(self) -> str:
+        """Its health in a few words, the first of which are those of `Health`."""
+        if self.health is Health.WALLED and self.wall is not None:
+            return f"{self.health.value}: {self.wall.vendor}, {self.wall.answers} in a row"
+        if self.health is Health.HEALTHY and not self.downloads:
+            return f"{self.health.value}: no answer yet"
+        return _health_in_words(self.health, self.failures, self.retired)
+
+
+def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> HostFacts:
+    """Return the facts about a host. `record`: where its record is."""
+    return HostFacts(
+        host.name,
+        record,
+        host.state,
+        _state(host, is_paused=is_paused),
+        health_of(host, book.health.failures),
+        book.health.health(host),
+        is_paused,
+        url_of(host.given) if host.given is not None else None,
+        len(host.flights()),
+        host.waiting(),
+        len(host.later),
+        host.aside if host.state is State.ASIDE else host.rested_at(),
+        None if is_paused else _next_turn(host),
+        delay_of(host, book),
+        host.crawl_delay,
+        book.connections(host),
+        host.failures,
+        host.row,
+        host.retired,
+        host.wall if behind_wall(host) else None,
+        host.pages,
+        tuple(host.times),
+        host.ip,
+        host.http2,
+        tuple(_origin(one, host, book) for one in (host.origins or {}).values()),
+    )
+
+
+def delay_of(host: Host, book: Booking) -> Delay:
+    """Return the time between two requests to a host that is well, and what asks for it."""
+    seconds = book.wait(host)
+    return Delay(seconds, is_crawl_delay(host, seconds, book), type(book.of(host.name)[0]).__name__)
+
+
+def is_crawl_delay(host: Host, seconds: float, book: Booking) -> bool:
+    """Return whether the host's robots.txt asks for these seconds between two requests."""
+    if not host.crawl_delay:
+        return False
+    return 0 < min(host.crawl_delay, book.of(host.name)[1].crawl_delay_max) >= seconds
+
+
+def _state(host: Host, *, is_paused: bool) -> str:
+    if host.given is not None:
+        return "in flight"
+    if is_paused:
+        return "paused"
+    if given_up(host):
+        return Health.GIVEN_UP.value
+    if host.retired:
+        return Health.SPENT.value
+    return PLACES[host.state]
+
+
+def _next_turn(host: Host) -> float | None:
+    if host.given is not None or not host.waiting() or host.retired:
+        return None
+    return host.aside if host.state is State.ASIDE else host.due()
+
+
+def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:
+    waits = one.waiting() and not one.retired
+    next_turn = max(one.due(), host.ready_at) if waits else None
+    name = one.origin or "other ports"
+    return OriginFacts(name, book.health.health(one), one.failures, one.row, one.retired, one.waiting(), next_turn)
+
+
+def _health_in_words(health: Health, failures: int, retired: int) -> str:
+    if health is Health.GIVEN_UP:
+        return f"{health.value}: its URLs end with {retired}"
+    if health is Health.SPENT:
+        return f"{health.value}: it has given all its pages (HOST_MAX_PAGES)"
+    return f"{health.value}: {failures} in a row" if failures else health.value
+
+
+class DomainFacts(NamedTuple):
+    """The pages that a registered domain has had of its budget, and the URLs that wait beyond it."""
+
+    name: str
+    pages: int  # let in so far
+    budget: int | None  # None: there is no limit
+    linking_domains: int  # other ones that link to it; no more than 64 are counted
+    seed: bool  # it has one
+    over_budget: int  # URLs that wait
+    debt: int  # pages that are not answered, or had nothing new and are not paid for
+    lead: float  # how many these may be
+
+    @property
+    def is_limited(self) -> bool:
+        return self.budget is not None or self.lead < math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "lead": None if math.isinf(self.lead) else int(self.lead)}
+
+
+def domain_facts(name: str, budgets: Budgets) -> DomainFacts:
+    """Return the facts about a domain, by what links to it now."""
+    domain = budgets.rated(name)
+    budget = None if math.isinf(domain.most) else int(domain.most)
+    waiting = domain.queue.count if domain.queue is not None else 0
+    return DomainFacts(name, domain.used, budget, domain.rank, domain.seed, waiting, domain.debt, domain.lead)
