@@ -13,9 +13,9 @@ from webcrawl.crawl.hive import scripts
 from webcrawl.crawl.hive.hive_command import KEPT, RESIZE
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.revisit.check_revisits import places
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.verify.verify_hive import verify_hive
 
 HOSTS = [f"d{number}.test" for number in range(12)]

@@ -13,7 +13,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_lanes import Connections
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.history_line import hosts_asked
+from webcrawl.store.jobdir.figures import Turns
 
 REFUSED = Outcome(Status.CONNECT_FAILED, doubtful=True)
 
@@ -381,7 +381,7 @@ class TestOrders:
         links = taken(frontier, 0)
         assert all(frontier.look.in_flight(link.url) for link in links)
         assert frontier.look.host("a", 0)["connections"] == {"at_once": 3, "in_flight": 3}
-        assert hosts_asked(frontier.look.figures()) == len({host_of(link.url) for link in links}) < len(links)
+        assert Turns.of(frontier.look.figures()).asked == len({host_of(link.url) for link in links}) < len(links)
         assert "connections" not in frontier.look.host("b", 0)
 
 

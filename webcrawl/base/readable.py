@@ -27,6 +27,11 @@ def _rounded(number: float) -> str:
     return f"{number:.{1 if number < 9.95 else 0}f}"
 
 
+def megabytes(size: float) -> str:
+    """Bytes as `12.5 MB`, whatever their number: a column of such sizes can be compared at a glance."""
+    return f"{size / 1e6:.1f} MB"
+
+
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     """A number and its noun: `1 page`, `2 pages`."""
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"

@@ -11,7 +11,7 @@ from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
-from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import display
 from webcrawl.tools.supervisor.asked import status
 from webcrawl.tools.supervisor.hive_status import rows, table

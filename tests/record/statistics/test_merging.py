@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.record.statistics.statistics import Statistics, figures
-from webcrawl.store.jobdir.stats_file import MOST
-from webcrawl.store.jobdir.stats_file import tables as merged
+from webcrawl.store.jobdir.stats_file import MOST, added_tables
 
 KEY = b"0123456789abcdef"
 HOSTS = st.sampled_from([f"{name}.{tld}" for name in "abcdefgh" for tld in ("org", "de")])
@@ -38,7 +37,7 @@ class TestMerged:
     def test_as_one_crawl(self, found):
         """With few names, all tables are those of one crawl that did everything; but for where slots of time begin."""
         parts = [[answer for answer in found if ord(answer[1][0]) % 3 == part] for part in range(3)]
-        total, one = merged(figures(statistics_of(part)) for part in parts), as_kept(statistics_of(found))
+        total, one = added_tables(figures(statistics_of(part)) for part in parts), as_kept(statistics_of(found))
         series, expected = total.pop("series"), one.pop("series")
 
         assert total == one
@@ -52,7 +51,7 @@ class TestMerged:
             for name in range(40):
                 for _ in range(1 + (name + number) % 7):
                     part.types.add(f"x/{name}", 10)
-        table = merged(map(figures, parts))["content_types"]
+        table = added_tables(map(figures, parts))["content_types"]
 
         assert len(table) == MOST + 1
         assert sum(row[0] for row in table.values()) == sum(1 + (n + p) % 7 for n in range(40) for p in range(2))
@@ -63,7 +62,7 @@ class TestMerged:
         early.answered(200, "http://a.org/", "", 1_700_000_000_000, 1, 10, "text/html")
         late.answered(200, "http://b.org/", "", 1_700_000_005_000, 1, 10, "text/html")
 
-        series = merged([figures(late), figures(early)])["series"]
+        series = added_tables([figures(late), figures(early)])["series"]
 
         assert (series["start"], series["seconds"]) == (1_700_000_000, 1)
         assert series["downloads"] == [1, 0, 0, 0, 0, 1]
@@ -72,4 +71,4 @@ class TestMerged:
         """The figures of a single crawl come back."""
         one = as_kept(statistics_of([(200, "a.org", "", 0, 5, 100, "text/html")]))
 
-        assert merged([one]) == one
+        assert added_tables([one]) == one

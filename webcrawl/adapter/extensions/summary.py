@@ -13,8 +13,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.extensions.byte_limit import REASON as OVER_BYTES
 from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
-from webcrawl.adapter.last_lines import last_lines, queued_urls
-from webcrawl.adapter.next_commands import next_commands
+from webcrawl.adapter.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, shortened

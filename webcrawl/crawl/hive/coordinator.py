@@ -19,7 +19,8 @@ from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups
 from webcrawl.crawl.hive.queen import Decisions, Queen
 from webcrawl.store.disk import rewrite
-from webcrawl.store.jobdir.stats_file import merged, plain
+from webcrawl.store.jobdir.figures import merged
+from webcrawl.store.jobdir.stats_file import plain
 
 logger = logging.getLogger(__name__)
 

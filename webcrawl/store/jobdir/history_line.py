@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from webcrawl.base.model import FAILURES
+from webcrawl.store.jobdir.figures import Turns
 from webcrawl.store.jobdir.revisit_figures import figures_of
 
 PATH = "logs/history.jsonl"
@@ -55,16 +56,11 @@ def _kind(status: int) -> str:
     return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
 
 
-def hosts_asked(figures: Mapping[str, Any]) -> int:
-    """Hosts with a request under way: one with several (HOST_CONNECTIONS) counts once."""
-    return int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
-
-
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
-    row["asked"] = hosts_asked(figures)
+    row["asked"] = Turns.of(figures).asked
     revisits = figures_of(figures)
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]

@@ -16,9 +16,9 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
-from webcrawl.store.jobdir.history_line import KINDS, PATH, PLAIN, Moment, hosts_asked, in_order, moment, moment_of
+from webcrawl.store.jobdir.figures import Turns, merged
+from webcrawl.store.jobdir.history_line import KINDS, PATH, PLAIN, Moment, in_order, moment, moment_of
 from webcrawl.store.jobdir.history_line import read as read_moment
-from webcrawl.store.jobdir.stats_file import merged
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 OF_ONE = ("statistics", "state", "bound")  # of one crawl alone
@@ -47,7 +47,7 @@ class Sample:
     @property
     def asked(self) -> int:
         """Hosts with a request under way."""
-        return hosts_asked({name: self.number(name) for name in ("in_flight", "in_flight/more")})
+        return Turns.of({name: self.number(name) for name in ("in_flight", "in_flight/more")}).asked
 
     def number(self, name: str) -> float:
         """A figure, if it is a number."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import HostRow, OriginRow, behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.host_row import State as Place
@@ -272,7 +273,7 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
 
 def _stats(drones: Sequence[Source]) -> dict[str, Any]:
     """The reason for the last end, and the unexpected errors of all."""
-    return stats_file.merged(
+    return merged(
         {name: drone.stats[name] for name in ("reason", "errors") if name in drone.stats} for drone in drones
     )
 

@@ -23,8 +23,8 @@ from webcrawl.crawl.hive.errors import AnotherHive, Away, HiveError
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
-from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.supervisor.hive_orders import given, is_order, looked
 from webcrawl.tools.supervisor.servers import Target
 from webcrawl.urls.host_names import RegisteredDomains

@@ -19,8 +19,7 @@ from scrapy.utils.log import configure_logging
 
 from webcrawl.adapter.extensions.summary import stopped
 from webcrawl.adapter.given_settings import check_log_file
-from webcrawl.adapter.last_lines import last_lines
-from webcrawl.adapter.next_commands import report_command
+from webcrawl.adapter.last_lines import last_lines, report_command
 from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
