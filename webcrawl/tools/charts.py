@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from webcrawl.tools.report.markup import Html, join, tag
+from webcrawl.base.markup import Html, join, tag
 
 WIDE = 1000  # units of the drawing in both directions
 TICKS = 5

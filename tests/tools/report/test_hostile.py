@@ -8,9 +8,9 @@ from hashlib import sha256
 import pytest
 
 from tests.support.reports import Report
+from webcrawl.base.markup import Html, join, tag, text
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.tools.report.log_summary import Log
-from webcrawl.tools.report.markup import Html, join, tag, text
 from webcrawl.tools.report.report_page import page
 from webcrawl.tools.report.report_source import Source, State, Waiting
 

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.reports import Report
+from webcrawl.base import numbers
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.series import Series
 from webcrawl.tools import charts
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import Column, table
 from webcrawl.tools.report.log_summary import SeedTable, read_log
-from webcrawl.tools.report.markup import Column, table
 from webcrawl.tools.report.sections.overview import rate
 from webcrawl.tools.report.sections.server_sections import servers
 

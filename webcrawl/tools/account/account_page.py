@@ -7,13 +7,14 @@ import io
 from collections.abc import Iterator
 from operator import itemgetter
 
+from webcrawl.base import numbers
 from webcrawl.base.dates import iso
+from webcrawl.base.markup import Html, tag
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.account.site_account import Account, AccountRow, unknown
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag
+from webcrawl.tools.report.elements import Column, head, note, section, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
 MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids

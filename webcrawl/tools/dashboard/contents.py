@@ -8,6 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.store.disk import regular
@@ -20,7 +21,6 @@ from webcrawl.tools.dashboard.pages.command_pages import Order, answer_content, 
 from webcrawl.tools.dashboard.pages.crawl_page import Shown, figures_part
 from webcrawl.tools.dashboard.pages.frame import Parts, part
 from webcrawl.tools.dashboard.pages.tabs import LOGS
-from webcrawl.tools.report.markup import Html, join, tag
 
 LIVE = ("", "hosts", "errors", "seeds", "log")  # pages that change while they are open
 REPORTED = {  # sections of the report on these

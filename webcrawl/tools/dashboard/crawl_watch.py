@@ -10,10 +10,10 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from typing import Any
 
+from webcrawl.base.markup import Html
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawl_states import Ask, Known, Sample, look, recent, told
 from webcrawl.tools.dashboard.live_report import LiveReport
-from webcrawl.tools.report.markup import Html
 
 INTERVAL = 2.0  # seconds between two looks
 FRESH = 1.0  # a look that is younger is good enough for another page

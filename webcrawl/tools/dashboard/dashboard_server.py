@@ -19,6 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
+from webcrawl.base.markup import Html
 from webcrawl.net.host_header import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
@@ -28,7 +29,6 @@ from webcrawl.tools.dashboard.pages import crawl_list as crawls
 from webcrawl.tools.dashboard.pages.command_pages import sure_content
 from webcrawl.tools.dashboard.pages.crawl_page import FIRST, TABS, Shown, common, crawl_page
 from webcrawl.tools.dashboard.pages.frame import Parts, Site
-from webcrawl.tools.report.markup import Html
 from webcrawl.tools.why.answer import why
 
 LARGEST = 64 << 10  # bytes of a form

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.record.statistics.statistics import host_of
 from webcrawl.store.disk import regular
@@ -14,9 +16,8 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import note
 from webcrawl.tools.report.log_summary import Log, SeedTable, take
-from webcrawl.tools.report.markup import Html, join, note
 from webcrawl.tools.report.report_page import odd, sections
 from webcrawl.tools.report.report_source import Source, one_of, read_source
 

@@ -6,9 +6,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from webcrawl.base import numbers
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawl_states import Sample
-from webcrawl.tools.report import numbers
 
 RECENT = 30.0  # seconds of which the present rate is
 STILL = 60.0  # seconds without a page, with URLs queued, that are worth a word

@@ -8,15 +8,16 @@ from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.content.neardup.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import head, note
 from webcrawl.tools.report.log_summary import Log, read_log
-from webcrawl.tools.report.markup import Html, head, join, note, tag
 from webcrawl.tools.report.report_source import Source, one_of, read_source
 from webcrawl.tools.report.sections import document_sections as content
 from webcrawl.tools.report.sections import overview, seeds, waiting

@@ -273,9 +273,7 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
 
 def _stats(drones: Sequence[Source]) -> dict[str, Any]:
     """The reason for the last end, and the unexpected errors of all."""
-    return merged(
-        {name: drone.stats[name] for name in ("reason", "errors") if name in drone.stats} for drone in drones
-    )
+    return merged({name: drone.stats[name] for name in ("reason", "errors") if name in drone.stats} for drone in drones)
 
 
 def _state(parts: Sequence[State]) -> State:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import Command, CommandError
 from webcrawl.crawl.control.commands import COMMANDS, checked
@@ -15,7 +16,7 @@ from webcrawl.tools.dashboard.answers import answered
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import button, field
 from webcrawl.tools.dashboard.pages.tabs import linker
-from webcrawl.tools.report.markup import Html, join, note, section, tag
+from webcrawl.tools.report.elements import note, section
 
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
 OPTION = re.compile(r"\[(--[a-z]+(?: [A-Z]+)?)\]")  # of a command, which has a field of its own

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawl_states import Known, Sample, saved_at
 from webcrawl.tools.dashboard.pages.frame import Parts, Site, badge, page, part, top
 from webcrawl.tools.dashboard.signs import pages_per_second, per_second, rate_of, waits_for
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Html, join, note, tag
+from webcrawl.tools.report.elements import note
 
 ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 Row = tuple[Known, Sample, Sequence[Moment]]

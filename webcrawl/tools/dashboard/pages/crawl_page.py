@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.crawl.bound import in_words
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawl_states import Known, Sample, told
 from webcrawl.tools.dashboard.pages.frame import Site, badge, button, choice, page, part, top
 from webcrawl.tools.dashboard.signs import bytes_per_second, lately, pages_per_second, signs, waits_for
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 
 TABS = {
     "": "Overview",

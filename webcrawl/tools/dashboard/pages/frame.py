@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from webcrawl.tools.report.markup import Child, Html, tag
+from webcrawl.base.markup import Child, Html, tag
 
 WORDS = {  # of a state
     "running": "Running",

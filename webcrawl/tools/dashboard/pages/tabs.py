@@ -6,12 +6,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.store.jobdir.crawl_line import FIELDS
 from webcrawl.tools.dashboard.answers import Link, answered, table
 from webcrawl.tools.dashboard.pages.crawl_page import Shown
 from webcrawl.tools.dashboard.pages.frame import button, choice, field
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Html, join, note, section, tag
+from webcrawl.tools.report.elements import note, section
 
 HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")

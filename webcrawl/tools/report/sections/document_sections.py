@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, tag
 from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
 from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular
 from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.report_source import Source
 
 MOST = 50

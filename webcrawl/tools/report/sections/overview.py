@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import by_type
 from webcrawl.crawl.bound import WORDS, help_for, shares
@@ -15,9 +17,8 @@ from webcrawl.store.jobdir.series import Series
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools import charts
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.log_summary import Log
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
 from webcrawl.tools.report.report_source import Source
 
 MOST = 240  # points of a line: what a screen can show

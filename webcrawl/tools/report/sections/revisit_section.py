@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.report_source import Source
 from webcrawl.tools.report.revisit_source import Revisits, slots
 from webcrawl.tools.report.sections.overview import time_axis

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import islice
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.record.statistics.statistics import host_of
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Log, SeedRow
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
 from webcrawl.tools.report.report_source import Source, State
 
 MOST = 2000  # rows of the table

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.statistics import top_level
 from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
 from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.report_source import Source
 
 MOST = 100  # rows of a table

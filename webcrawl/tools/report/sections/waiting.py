@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.store.jobdir import left_out
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Extreme, Log
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
 from webcrawl.tools.report.report_source import Source
 
 MIB = 1 << 20
