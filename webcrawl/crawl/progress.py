@@ -37,6 +37,18 @@ def waits_for(figures: Mapping[str, Any]) -> str:
     return str(figures.get("trouble") or figures.get("waits") or "")
 
 
+STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits
+OVER_BYTES = "closespider_bytes"
+
+
+def stopped_by(reason: str) -> str:
+    """Return what ended a run, and how it goes on; empty if that was not somebody's wish, or a limit."""
+    limit = reason.upper() if reason.startswith("closespider_") else ""
+    by = limit or STOPPERS.get(reason, "")
+    larger = f" with a larger {limit}" if reason == OVER_BYTES else ""
+    return f"stopped by {by}: run the same command{larger} to resume" if by else ""
+
+
 def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
     """Return the progress with exact numbers, as far as these figures have them; `rate` is that of pages."""
     pages, queued, failures = (int(figures.get(name, 0)) for name in ("pages", "queued", "failures"))
@@ -57,8 +69,7 @@ def hosts_in_words(figures: Mapping[str, Any]) -> str:
     """Return the number of hosts with URLs in the back-end; of a crawl, what each of them does."""
     if "ready" not in figures:  # of a hive only the sum is known
         return count(int(figures.get("hosts", 0)), "host")
-    asked, ready, waiting = Turns.of(figures)
-    return f"hosts: {asked} asked {ready} ready {waiting} waiting"
+    return str(Turns.of(figures))
 
 
 def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:

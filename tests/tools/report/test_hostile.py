@@ -41,9 +41,9 @@ def _source(tmp_path):
     )
     names = {f"flaw/{EVIL}": 1, f"outcome/{EVIL}": 1, f"truncated/{EVIL}": 2}
     return Source(
-        tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
-        bytes(16),
-        statistics,
+        jobdir=tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
+        key=bytes(16),
+        statistics=statistics,
         complete=True,
         counters=Counter(names),
         filtered=Counter({EVIL: 1}),

@@ -14,8 +14,7 @@ from webcrawl.store.jobdir.history_line import PATH, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.report.revisit_source import GAP, Moment, read_revisits, slots
-from webcrawl.tools.report.sections.revisit_section import signals
+from webcrawl.tools.report.revisits import GAP, Moment, read_revisits, signals, slots
 
 
 @pytest.fixture(name="jobdir", scope="module")

@@ -245,3 +245,6 @@ class Turns(NamedTuple):
         ready = int(figures.get("ready", 0))
         # Downloads that somebody awaits have no host in rotation.
         return cls(asked, ready, max(int(figures.get("hosts", 0)) - asked - ready, 0))
+
+    def __str__(self) -> str:
+        return f"hosts: {self.asked} asked {self.ready} ready {self.waiting} waiting"

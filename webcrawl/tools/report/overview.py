@@ -1,8 +1,13 @@
-"""The report's first sections: how much, how fast, how URLs ended and what bounded it (Mercator's figures 5 and 6)."""
+"""The report's sections on the whole crawl: how much, how fast, how URLs ended, what bounded it, disk and settings.
+
+Figures 5 and 6 of the Mercator paper are among them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
@@ -15,7 +20,7 @@ from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.store.jobdir import left_out, stats_file
 from webcrawl.store.jobdir.series import Series
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
-from webcrawl.tools import charts
+from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.log_summary import Log
@@ -73,7 +78,7 @@ def over_time(source: Source) -> Html:
     merged = max(-(-len(series.downloads) // MOST), 1)
     documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
     slot *= merged
-    x = time_axis(slot * len(documents))
+    x = charts.time_axis(slot * len(documents))
     begun = numbers.when(series.start / 1000)
     pages = [many / slot for many in documents]
     megabits = [many * 8 / 1e6 / slot for many in sizes]
@@ -103,14 +108,6 @@ def over_time(source: Source) -> Html:
 
 def _merged(values: Sequence[int], several: int) -> list[int]:
     return [sum(values[at : at + several]) for at in range(0, len(values), several)]
-
-
-def time_axis(lasted: float) -> charts.Axis:
-    """From 0 to so many seconds, in the unit that suits them."""
-    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
-    step = max(charts.nice(lasted / unit / charts.TICKS), 1)
-    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
-    return charts.Axis(0.0, max(lasted, 1e-3), labels)
 
 
 def outcomes(source: Source) -> Html:
@@ -211,6 +208,7 @@ def wrong(source: Source) -> Html:
     return section("wrong", "What went wrong", join(*parts))
 
 
+MIB = 1 << 20
 HEAD = [Column("Bound by"), Column("Time", "seconds"), Column("Share", "share"), Column("What helps")]
 
 
@@ -228,3 +226,71 @@ def bound(source: Source) -> Html:
         note("Once a second the crawl names the one thing that it waits for most."),
         table("bound-table", HEAD, rows, "Time of the crawl, by what bounded it"),
     )
+
+
+def disk(source: Source) -> Html:
+    """Sizes of what was written, and whether the rest will fit."""
+    sizes: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for crawl in source.crawls:
+        for path, length in crawl.outputs.items():
+            kind = _kind(path)
+            sizes[kind] += length
+            files[kind] += 1
+    if not sizes:
+        return section("disk", "Disk", note("Nothing was written yet."))
+    cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
+    head = [Column("Output"), Column("Files", "number"), Column("Bytes", "size")]
+    return section(
+        "disk", "Disk", table("output-table", head, cells, "What was written"), _forecast(source, sizes.total())
+    )
+
+
+def _kind(path: str) -> str:
+    where = PurePosixPath(path.removesuffix(".open"))
+    if where.parts[0] == "logs":
+        return path
+    return f"{where.parts[0]}/*{''.join(where.suffixes[-2:]) if where.name.endswith('.gz') else where.suffix}"
+
+
+def _forecast(source: Source, written: int) -> Html:
+    statistics = source.statistics
+    ended = sum(statistics.outcomes.values())
+    if not ended:
+        return note("No URL has ended yet, so nothing can be said of what the rest will need.")
+    each = written / ended
+    need = each * source.queued
+    text = (
+        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} that are queued would "
+        f"need about {numbers.size(need)}, and the links that they lead to come on top."
+    )
+    if source.free is None:
+        return note(text)
+    least = _least(source.terms)
+    fits = "enough" if source.free - least >= need else "too little"
+    pauses = (
+        f"the crawl pauses at {numbers.size(least)} (MIN_FREE_DISK), so this is {fits}" if least else f"this is {fits}"
+    )
+    return note(f"{text} The disk has {numbers.size(source.free)} free; {pauses}.")
+
+
+def _least(terms: Mapping[str, str]) -> int:
+    try:
+        return int(float(terms.get("MIN_FREE_DISK", "1024")) * MIB)
+    except ValueError:
+        return 1024 * MIB
+
+
+def terms(source: Source, defaults: Mapping[str, str]) -> Html:
+    """With which settings the crawl was last run."""
+    own = [name for name in source.terms if name == "spider" or name.startswith("-a ")]
+    changed = [
+        name for name, value in source.terms.items() if name not in own and name in defaults and defaults[name] != value
+    ]
+    extra = [name for name in source.terms if name not in own and name not in defaults]
+    rows: list[list[Cell]] = [[name, source.terms[name], ""] for name in own]
+    rows += [[name, source.terms[name], defaults.get(name, "none")] for name in sorted((*changed, *extra))]
+    if not rows:
+        return section("settings", "Settings", note("The state does not say with which settings the crawl was run."))
+    head = [Column("Setting"), Column("Value"), Column("Default")]
+    return section("settings", "Settings", table("terms-table", head, rows, "What differs from the defaults"))

@@ -2,17 +2,150 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import nlargest
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
-from webcrawl.store.jobdir.revisit_figures import RevisitFigures
-from webcrawl.tools import charts
+from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.store import rowcrc
+from webcrawl.store.disk import regular
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
+from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
-from webcrawl.tools.report.report_source import Source
-from webcrawl.tools.report.revisit_source import Revisits, slots
-from webcrawl.tools.report.sections.overview import time_axis
+
+MOST = 50  # hosts in a table
+GAP = 2 * LONGEST  # seconds between two moments of a crawl that runs, at most
+SLOTS = 240  # moments of a plot
+AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
+
+
+class Moment(NamedTuple):
+    """State of revisits at a time; all but the last two, and the records, only ever grow."""
+
+    at: float
+    records: float
+    taken: float
+    unchanged: float
+    changed: float
+    gone: float
+    freshness: float
+    age: float
+
+
+class Announced(NamedTuple):
+    """A host whose listings announce changes."""
+
+    host: str
+    tried: float  # announcements that were looked at, those of long ago counting less
+    precision: float  # the share that was true
+    recall: float  # the share of its changes that it announced
+
+
+@dataclass
+class Revisits:
+    """`past` is of one crawl in each list."""
+
+    figures: RevisitFigures
+    hosts: list[Announced] = field(default_factory=list)  # those with most announcements
+    past: list[list[Moment]] = field(default_factory=list)
+
+
+def read_revisits(snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]) -> Revisits | None:
+    """None of a crawl that fetches nothing again; `history` gives its lines."""
+    data = snapshot.get(META)
+    if data is None:
+        return None
+    try:
+        found = json.loads(data)
+        figures = RevisitFigures.of({"records": found["records"], **found})
+    except (ValueError, TypeError, KeyError):
+        odd.append(f"{META} in state/crawl.db cannot be read")
+        return None
+    return Revisits(figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())])
+
+
+def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
+    """All drones together."""
+    found = [one for one in each if one is not None]
+    if not found:
+        return None
+    hosts = nlargest(MOST, (host for one in found for host in one.hosts), key=lambda one: one.tried)
+    return Revisits(together(one.figures for one in found), hosts, [past for one in found for past in one.past])
+
+
+def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
+    """The last lines of its history, up to this length; nothing if it is not there."""
+    with suppress(OSError), regular(jobdir / PATH) as file:
+        file.seek(max(0, length - AT_ONCE))
+        yield from file.read(min(length, AT_ONCE)).splitlines()
+
+
+def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
+    """Rows that are damaged are left out: `scrapy verify` names them."""
+    if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
+        return
+    for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
+        if rowcrc.agrees(rowcrc.of_host, row):
+            trust = Announcer.unpack(row[1]).trust
+            if trust.tried:
+                yield Announced(row[0], trust.tried, trust.precision, trust.recall)
+
+
+def _past(found: Iterator[bytes]) -> list[Moment]:
+    """Without the time before anything was known of pages that are fetched again."""
+    moments = filter(None, map(read, found))
+    known = [(one.at, one.revisits) for one in moments if one.revisits is not None and one.revisits.is_estimated]
+    return in_order([Moment(at, *revisits) for at, revisits in known])
+
+
+def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
+    """States of all together at times of equal distance: sums, and means by the number of records.
+
+    Where nothing was written, because the crawl did not run, it is as at the last moment before.
+    """
+    each = [past for past in pasts if past]
+    if not each:
+        return []
+    first, last = min(past[0].at for past in each), max(past[-1].at for past in each)
+    many = min(most, max(map(len, each)))
+    step = (last - first) / max(many - 1, 1)
+    times = [first + slot * step for slot in range(many)]
+    return [_sum(at, now) for at, *now in zip(times, *(_at_times(past, times) for past in each), strict=True)]
+
+
+def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
+    """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
+    place = 0
+    for at in times:
+        while place + 1 < len(moments) and moments[place + 1].at <= at:
+            place += 1
+        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
+        if before.at > at:
+            yield None
+        elif after is before or _broken(before, after):
+            yield before
+        else:
+            share = (at - before.at) / (after.at - before.at)
+            yield Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
+
+
+def _broken(before: Moment, after: Moment) -> bool:
+    """By a kill, or a pause."""
+    return after.taken < before.taken or after.at - before.at > GAP
+
+
+def _sum(at: float, moments: Iterable[Moment | None]) -> Moment:
+    return Moment(at, *Revisited.together([Revisited(*one[1:]) for one in moments if one is not None]))
+
 
 BINS = {  # below the columns, and in words
     "1 m": "1 minute",
@@ -32,9 +165,8 @@ COLUMNS = 48  # of the plot of what was found
 FOUND = ("changed", "unchanged", "gone")  # from below: what matters most has a common base
 
 
-def revisits(source: Source) -> Html | None:
+def revisits(found: Revisits | None) -> Html | None:
     """Nothing of a crawl that fetches nothing again."""
-    found = source.revisits
     if found is None:
         return None
     return section(
@@ -75,7 +207,7 @@ def _over_time(found: Revisits) -> Html:
     lasted = moments[-1].at - moments[0].at if moments else 0.0
     if not lasted:
         return note("There is no history of revisits yet.")
-    x, unit = time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
+    x, unit = charts.time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
     share = charts.Axis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
     values = [one.freshness for one in moments]
     return join(

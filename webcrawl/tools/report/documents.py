@@ -1,4 +1,4 @@
-"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, and how deep they lie."""
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, how deep they lie, the largest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, 
 from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular
-from webcrawl.tools import charts
+from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
+from webcrawl.tools.report.log_summary import Extreme, Log
 from webcrawl.tools.report.report_source import Source
 
 MOST = 50
@@ -172,3 +173,22 @@ def depth(source: Source) -> Html:
         ),
         _details(table("depth-table", head, rows, "Documents by depth")),
     )
+
+
+def extremes(log: Log) -> Html:
+    """The slowest and the largest answers."""
+    if not log.slowest and not log.largest:
+        return section("extremes", "Slowest and largest", note("There are no answers yet."))
+    return section(
+        "extremes",
+        "Slowest and largest",
+        _extremes("slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"),
+        _extremes("largest-table", log.largest, Column("Bytes", "size"), 1, "Largest documents"),
+    )
+
+
+def _extremes(name: str, found: list[Extreme], column: Column, unit: int, caption: str) -> Html:
+    rows: list[list[Cell]] = [
+        [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
+    ]
+    return table(name, [Column("URL"), column], rows, caption) if rows else note(f"{caption}: none yet.")

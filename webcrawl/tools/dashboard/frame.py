@@ -36,8 +36,7 @@ class Site:
 
     def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
         """A form that changes something."""
-        token = tag("input", type="hidden", name="form", value=self.form_token)
-        return tag("form", token, *children, method="post", action=action, class_=class_)
+        return tag("form", hidden("form", self.form_token), *children, method="post", action=action, class_=class_)
 
 
 def page(site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None) -> str:
@@ -91,6 +90,11 @@ def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html
 def field(label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None) -> Html:
     """A labelled field of a form."""
     return tag("label", tag("span", label), tag("input", type=kind, name=name, value=value or None, **attributes))
+
+
+def hidden(name: str, value: str) -> Html:
+    """A value that a form sends along."""
+    return tag("input", type="hidden", name=name, value=value)
 
 
 def button(words: str, class_: str | None = None, **attributes: str | None) -> Html:

@@ -10,7 +10,7 @@ from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.statistics import top_level
 from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
-from webcrawl.tools import charts
+from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.report_source import Source
 

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 
 WIDE = 1000  # units of the drawing in both directions
@@ -47,6 +48,14 @@ def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
     step = max(math.ceil((top - bottom) / TICKS), 1)
     values = [10.0**at for at in range(bottom, top + 1, step)]
     return Axis(10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True)
+
+
+def time_axis(lasted: float) -> Axis:
+    """From 0 to so many seconds, in the unit that suits them."""
+    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
+    step = max(nice(lasted / unit / TICKS), 1)
+    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
+    return Axis(0.0, max(lasted, 1e-3), labels)
 
 
 def nice(step: float) -> float:
