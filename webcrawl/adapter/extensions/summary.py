@@ -21,6 +21,7 @@ from webcrawl.frontier.wait_words import Waits
 
 logger = logging.getLogger(__name__)
 
+
 class Summary:
     """`aloud`: on a terminal whose log goes to a file, the last lines are printed too."""
 

@@ -195,32 +195,24 @@ def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
     """All of them in one, with the drones' common key; they stay as they are."""
     whole = Statistics(key)
     for part in parts:
-        whole.since += part.since
-        whole.lines += part.lines
-        whole.outcomes.update(part.outcomes)
-        whole.robots.update(part.robots)
-        whole.documents += part.documents
-        whole.size += part.size
-        whole.duplicates += part.duplicates
-        whole.duplicate_size += part.duplicate_size
-        whole.times, whole.depths = _added(whole.times, part.times), _added(whole.depths, part.depths)
-        whole.sizes = [_added(mine, theirs) for mine, theirs in zip(whole.sizes, part.sizes, strict=True)]
-        whole.types.join(part.types)
-        whole.domains.join(part.domains)
-        whole.truncated.join(part.truncated)
-        whole.scripted.join(part.scripted)
-        whole.hosts.join(part.hosts)
+        for name in PLAIN:
+            setattr(whole, name, _sum(getattr(whole, name), getattr(part, name)))
+        for name in PARTS:
+            if name != "series":
+                getattr(whole, name).join(getattr(part, name))
     whole.series = Series.joined(part.series for part in parts)
     return whole
 
 
-def _added(mine: list[int], theirs: list[int]) -> list[int]:
-    return [one + other for one, other in zip(mine, theirs, strict=True)]
+def _sum(mine: Any, theirs: Any) -> Any:
+    """Return the sum of numbers, of counters, or of lists of these, place by place."""
+    if isinstance(mine, list):
+        return [_sum(one, other) for one, other in zip(mine, theirs, strict=True)]
+    return mine + theirs
 
 
 def figures(statistics: Statistics) -> dict[str, Any]:
     """A few kilobytes, whatever the size of the crawl."""
-    series = statistics.series
     return {
         "urls": statistics.lines,
         "documents": statistics.documents,
@@ -236,13 +228,7 @@ def figures(statistics: Statistics) -> dict[str, Any]:
         "depths": {str(depth): number for depth, number in enumerate(statistics.depths) if number},
         "top_level_domains": _first(statistics.domains),
         "hosts": _hosts(statistics.hosts),
-        "series": {
-            "start": series.start // 1000,
-            "seconds": series.width // 1000,
-            "downloads": series.downloads,
-            "documents": series.documents,
-            "bytes": series.sizes,
-        },
+        "series": statistics.series.table(),
     }
 
 

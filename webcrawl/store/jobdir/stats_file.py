@@ -176,22 +176,7 @@ def _most(each: list[Rows], column: int) -> Rows:
 
 
 def _series(each: list[dict[str, Any]]) -> dict[str, Any]:
-    total = Series()
-    starts = [one["start"] for one in each if one["downloads"]]
-    if starts:
-        total.start = 1000 * min(starts)
-        total.width = 1000 * max(one["seconds"] for one in each if one["downloads"])
-    for one in each:
-        rows = zip(one["downloads"], one["documents"], one["bytes"], strict=True)
-        for slot, (downloads, documents, size) in enumerate(rows):
-            total.add(1000 * (one["start"] + slot * one["seconds"]), documents, size, downloads)
-    return {
-        "start": total.start // 1000,
-        "seconds": total.width // 1000,
-        "downloads": total.downloads,
-        "documents": total.documents,
-        "bytes": total.sizes,
-    }
+    return Series.joined(map(Series.of, each)).table()
 
 
 MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
