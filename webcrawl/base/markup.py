@@ -6,7 +6,7 @@ from html import escape
 
 from webcrawl.base.readable import readable
 
-VOID = frozenset(("meta", "input", "br"))
+VOID = frozenset(("meta", "link", "input", "br"))
 
 
 class Html(str):
@@ -38,6 +38,19 @@ def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
     if name in VOID:
         return Html(f"<{name}{given}>")
     return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+def document(title: str, body: Html, *more: Child) -> str:
+    """A whole page; `more` goes into its head."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        *more,
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
 
 
 def join(*children: Child) -> Html:

@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network
 from itertools import islice
 from typing import Protocol
 
-from webcrawl.base.markup import Html, join, lines, tag
+from webcrawl.base.markup import Html, document, join, lines, tag
 from webcrawl.net.identity.key_directory import PATH
 
 Network = IPv4Network | IPv6Network
@@ -92,13 +92,6 @@ class Who:
 
 def page(who: Who, now: float) -> str:
     """A page without scripts, which needs no other file."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{who.name}: a web crawler"),
-        tag("style", Html(STYLE)),
-    )
     body = tag(
         "body",
         tag("h1", who.name),
@@ -109,7 +102,7 @@ def page(who: Who, now: float) -> str:
         *_how_to_know(who, now),
         tag("p", f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."),
     )
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+    return document(f"{who.name}: a web crawler", body, tag("style", Html(STYLE)))
 
 
 def _who(who: Who) -> Iterator[Html]:

@@ -123,6 +123,13 @@ class Statistics:
         known = self._kinds[content_type] = kind, group_of(kind)
         return known
 
+    def join(self, part: Statistics) -> None:
+        """Add what another crawl has counted, but for its series, which has slots of its own."""
+        vars(self).update((name, _sum(getattr(self, name), getattr(part, name))) for name in PLAIN)
+        for name in PARTS:
+            if name != "series":
+                getattr(self, name).join(getattr(part, name))
+
     # -- kept
 
     def save(self) -> dict[str, Any]:
@@ -195,11 +202,7 @@ def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
     """All of them in one, with the drones' common key; they stay as they are."""
     whole = Statistics(key)
     for part in parts:
-        for name in PLAIN:
-            setattr(whole, name, _sum(getattr(whole, name), getattr(part, name)))
-        for name in PARTS:
-            if name != "series":
-                getattr(whole, name).join(getattr(part, name))
+        whole.join(part)
     whole.series = Series.joined(part.series for part in parts)
     return whole
 

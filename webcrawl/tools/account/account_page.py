@@ -14,7 +14,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.account.site_account import Account, AccountRow, unknown
-from webcrawl.tools.report.elements import Column, head, note, section, table
+from webcrawl.tools.report.elements import Column, note, section, standalone_page, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
 MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids
@@ -37,7 +37,7 @@ def page(account: Account, now: float) -> str:
     parts = (_doubts(account), *_wishes(account, now), *map(note, _figures(account)), *_rules(account))
     footer = tag("footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC."))
     body = tag("body", header, tag("main", *parts, _requests(account)), footer)
-    return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
+    return standalone_page(f"Requests to {account.site.name}", body, POLICY)
 
 
 def _lead(account: Account) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from webcrawl.base.markup import Child, Html, tag
+from webcrawl.base.markup import Child, Html, document, tag
 
 WORDS = {  # of a state
     "running": "Running",
@@ -41,14 +41,9 @@ class Site:
 
 def page(site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None) -> str:
     """A whole document. `events`: where the script hears of changes; a browser without it loads the page again."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · webcrawl"),
-        Html(f'<link rel="stylesheet" href="{site.at("style.css")}">'),
-        Html('<link rel="icon" href="data:,">'),
+    head = (
+        tag("link", rel="stylesheet", href=site.at("style.css")),
+        tag("link", rel="icon", href="data:,"),
         tag("noscript", tag("meta", http_equiv="refresh", content="10")) if events else None,
         tag("script", src=site.at("script.js"), defer=""),
     )
@@ -59,12 +54,12 @@ def page(site: Site, title: str, header: Html, parts: Html, events: str | None, 
         tag("main", tag("div", said, id="said", role="status"), parts, id="content", tabindex="-1"),
         data_events=events,
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return document(f"{title} · webcrawl", body, *head)
 
 
-def part(name: str, content: Child, element: str = "div", class_: str | None = None) -> Html:
+def part(name: str, content: Child) -> Html:
     """An element whose content changes while the page is open."""
-    return tag(element, content, id=name, class_=class_, data_part="")
+    return tag("div", content, id=name, data_part="")
 
 
 def top(site: Site, *crumbs: Child) -> Html:

@@ -64,7 +64,7 @@ def does(sample: Sample, moments: Sequence[Moment]) -> str:
         case "paused":
             said = "fetches nothing until somebody resumes it"
         case _:
-            said = waits_for(sample.figures) or _turns(sample, rate_of(moments))
+            said = str(sample.figures.get("trouble") or "") or _turns(sample, rate_of(moments))
     return sentence(said)
 
 
@@ -87,7 +87,7 @@ def _turns(sample: Sample, rate: float) -> str:
         later = "are tried again now and then" if sample.number("aside_due") else "wait until somebody resumes them"
         return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
     speed = f"{numbers.number(float(f'{rate:.2g}'))} pages per second" if rate else ""
-    return "; ".join(filter(None, (speed, str(turns))))
+    return "; ".join(filter(None, (speed, waits_for(sample.figures) or str(turns))))
 
 
 def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:

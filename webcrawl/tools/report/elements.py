@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from webcrawl.base import numbers
-from webcrawl.base.markup import Child, Html, tag
+from webcrawl.base.markup import Child, Html, document, tag
 
 
-def head(title: str, policy: str) -> Html:
-    """`policy`: what the page may load and run."""
+def standalone_page(title: str, body: Html, policy: str) -> str:
+    """A page that needs no other file; `policy`: what it may load and run."""
     style = Html((files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8"))
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
+    return document(
+        title,
+        body,
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="robots", content="noindex"),
-        tag("title", title),
         tag("style", style),
     )
 

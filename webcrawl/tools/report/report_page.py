@@ -20,7 +20,7 @@ from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.report import documents, hosts, overview, revisits, waiting
-from webcrawl.tools.report.elements import head, note
+from webcrawl.tools.report.elements import note, standalone_page
 from webcrawl.tools.report.log_summary import Log, SeedTable
 from webcrawl.tools.report.report_source import Source, read_source
 
@@ -72,7 +72,7 @@ def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near
         _footer(log, now),
         tag("script", script),
     )
-    return f"<!doctype html>\n{tag('html', head(f'Crawl report: {_name(source)}', policy), body, lang='en')}\n"
+    return standalone_page(f"Crawl report: {_name(source)}", body, policy)
 
 
 class Section(NamedTuple):

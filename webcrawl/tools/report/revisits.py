@@ -29,16 +29,10 @@ AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
 
 
 class Moment(NamedTuple):
-    """State of revisits at a time; all but the last two, and the records, only ever grow."""
+    """The state of revisits at a time."""
 
     at: float
-    records: float
-    taken: float
-    unchanged: float
-    changed: float
-    gone: float
-    freshness: float
-    age: float
+    state: Revisited
 
 
 class Announced(NamedTuple):
@@ -102,9 +96,9 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
 
 def _past(found: Iterator[bytes]) -> list[Moment]:
     """Without the time before anything was known of pages that are fetched again."""
-    moments = filter(None, map(read, found))
-    known = [(one.at, one.revisits) for one in moments if one.revisits is not None and one.revisits.is_estimated]
-    return in_order([Moment(at, *revisits) for at, revisits in known])
+    lines = filter(None, map(read, found))
+    known = [(line.at, line.revisits) for line in lines if line.revisits is not None]
+    return in_order([Moment(at, state) for at, state in known if state.is_estimated])
 
 
 def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
@@ -119,10 +113,11 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     many = min(most, max(map(len, each)))
     step = (last - first) / max(many - 1, 1)
     times = [first + slot * step for slot in range(many)]
-    return [_sum(at, now) for at, *now in zip(times, *(_at_times(past, times) for past in each), strict=True)]
+    states = zip(*(_at_times(past, times) for past in each), strict=True)
+    return [Moment(at, Revisited.together([*filter(None, now)])) for at, now in zip(times, states, strict=True)]
 
 
-def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Moment | None]:
+def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Revisited | None]:
     """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
     place = 0
     for at in times:
@@ -132,19 +127,17 @@ def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Mom
         if before.at > at:
             yield None
         elif after is before or _broken(before, after):
-            yield before
+            yield before.state
         else:
             share = (at - before.at) / (after.at - before.at)
-            yield Moment(*(one + (other - one) * share for one, other in zip(before, after, strict=True)))
+            yield Revisited(
+                *(one + (other - one) * share for one, other in zip(before.state, after.state, strict=True))
+            )
 
 
 def _broken(before: Moment, after: Moment) -> bool:
     """By a kill, or a pause."""
-    return after.taken < before.taken or after.at - before.at > GAP
-
-
-def _sum(at: float, moments: Iterable[Moment | None]) -> Moment:
-    return Moment(at, *Revisited.together([Revisited(*one[1:]) for one in moments if one is not None]))
+    return after.state.taken < before.state.taken or after.at - before.at > GAP
 
 
 BINS = {  # below the columns, and in words
@@ -209,7 +202,7 @@ def _over_time(found: Revisits) -> Html:
         return note("There is no history of revisits yet.")
     x, unit = charts.time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
     share = charts.Axis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
-    values = [one.freshness for one in moments]
+    values = [one.state.freshness for one in moments]
     return join(
         charts.both(
             charts.area(
@@ -231,7 +224,7 @@ def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
     seconds = numbers.seconds(marks[1].at - marks[0].at)
     stacks = []
     for before, after in pairwise(marks):
-        parts = [max(getattr(after, name) - getattr(before, name), 0.0) for name in FOUND]
+        parts = [max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND]
         said = ", ".join(f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True))
         stacks.append(charts.Column("", parts, f"from {numbers.when(before.at)}: {said}"))
     most = max(sum(stack.parts) for stack in stacks)
