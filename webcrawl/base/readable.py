@@ -37,6 +37,12 @@ def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
 
 
+def as_sentence(text: str) -> str:
+    """The text with a capital and a full stop; empty if it is."""
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+
+
 TYPES_SHOWN = 6
 
 

@@ -11,10 +11,11 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Progress
 from webcrawl.adapter.extensions.summary import Summary
-from webcrawl.adapter.last_lines import search_command, unexpected
+from webcrawl.adapter.last_lines import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, megabytes, pace, short
+from webcrawl.crawl.figure_sentences import unexpected
 from webcrawl.record.archives.archives import Archives
 
 

@@ -14,6 +14,7 @@ from webcrawl.store.jobdir.series import Series
 
 NAME = "stats.json"
 STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
+ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
 REFUSED = "browser/refused"  # requests of rendered pages: a counter of all, and with the reason behind a slash

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from webcrawl.base import numbers
+from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
 from webcrawl.tools.dashboard.crawls import Sample
@@ -65,7 +66,7 @@ def does(sample: Sample, moments: Sequence[Moment]) -> str:
             said = "fetches nothing until somebody resumes it"
         case _:
             said = str(sample.figures.get("trouble") or "") or _turns(sample, rate_of(moments))
-    return sentence(said)
+    return as_sentence(said)
 
 
 def _end(sample: Sample) -> str:
@@ -93,7 +94,7 @@ def _turns(sample: Sample, rate: float) -> str:
 def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
     """Sentences on what is wrong, or may be."""
     if sample.note and sample.runs and sample.state != "silent":
-        yield sentence(sample.note)
+        yield as_sentence(sample.note)
     if errors := int(sample.number("errors")):
         yield f"{numbers.count(errors, 'unexpected error')}: logs/errors.log says which."
     if (free := free_bytes(jobdir)) is not None and free < LITTLE_DISK:
@@ -109,8 +110,3 @@ def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[s
     if sum(ended) >= FEW and ended[4] > UNREACHED * sum(ended):
         share = numbers.percent(ended[4], sum(ended))
         yield f"{share} of what ended lately got no answer: the hosts are away, or our own network is."
-
-
-def sentence(text: str) -> str:
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""

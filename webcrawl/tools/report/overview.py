@@ -12,14 +12,11 @@ from pathlib import PurePosixPath
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.model import FAILURES, REDIRECTS
-from webcrawl.base.readable import by_type
+from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import WORDS, help_for, shares
-from webcrawl.crawl.crawl_log import CUT
-from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
-from webcrawl.crawl.lost_requests import NAMELESS
+from webcrawl.crawl.figure_sentences import KNOWN, WRONG, Sentences, sentences
 from webcrawl.store.jobdir import left_out, stats_file
 from webcrawl.store.jobdir.series import Series
-from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
 from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
@@ -116,7 +113,7 @@ def outcomes(source: Source) -> Html:
     return section(
         "outcomes",
         "Outcomes",
-        _known(source),
+        *_notes(source, KNOWN),
         _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt and probes apart")
         if statistics.outcomes
         else note("No URL has ended yet."),
@@ -124,17 +121,6 @@ def outcomes(source: Source) -> Html:
         if statistics.robots
         else note("No robots.txt was asked for."),
     )
-
-
-def _known(source: Source) -> Html | None:
-    """Pages that an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
-    names = ("unmodified", "identical", "bytes", "unasked")
-    same, again, size, unasked = (source.counters[f"since/{name}"] for name in names)
-    if not same and not again and not unasked:
-        return None
-    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.count(again, "answer")
-    lost = f" The CDX server was of no help with {numbers.count(unasked, 'answer')}." if unasked else ""
-    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.{lost}")
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
@@ -145,23 +131,11 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-def _of_servers(source: Source) -> Iterator[Html]:
-    """Their errors, of which most URLs come again."""
-    counts = {status: source.counters[f"status/{status}"] for status in sorted(SERVER_ERRORS)}
-    if errors := {status: many for status, many in counts.items() if many}:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
-        yield note(f"Answers that were an error of their server, repeats included: {each}.")
-    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVER_ERRORS):
-        where = "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log"
-        yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
-
-
-def _without_page(source: Source) -> Iterator[Html]:
-    """The URLs that are missing, refused or odd; a redirect is none of these."""
-    found = stats_file.without_page(source.statistics.outcomes)
-    if missing := {status: many for status, many in found.items() if status not in REDIRECTS}:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in missing.items())
-        yield note(f"{numbers.count(sum(missing.values()), 'URL')} gave no page: {each}.")
+def _notes(source: Source, of: Sentences) -> Iterator[Html]:
+    """What the last lines of a run say of all runs as well; here a redirect is none of what went wrong."""
+    outcomes = {status: many for status, many in source.statistics.outcomes.items() if status not in REDIRECTS}
+    figures = {**source.figures, "statistics": {"outcomes": outcomes}, "errors": int(source.stats.get("errors") or 0)}
+    return (note(as_sentence(said)) for said in sentences(figures, of=of))
 
 
 def _cut(source: Source) -> Iterator[Html]:
@@ -169,8 +143,6 @@ def _cut(source: Source) -> Iterator[Html]:
     if cut := source.statistics.truncated.rows():
         head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
         yield table("cut-table", head, cut, "Answers that were not taken whole")
-    if kinds := {name.removeprefix(CUT): many for name, many in source.counters.items() if name.startswith(CUT)}:
-        yield note(f"Longer than DOWNLOAD_TRUNCATE, by type: {by_type(kinds)}.")
 
 
 def wrong(source: Source) -> Html:
@@ -184,21 +156,7 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
-    parts += _without_page(source)
-    parts += _of_servers(source)
-    walls, seeming = stats_file.recognised(source.counters)
-    if walls:
-        parts.append(
-            note(f"{numbers.count(sum(walls.values()), 'answer')} of walls came in place of pages, repeats included.")
-        )
-    if seeming:
-        each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()))
-        parts.append(note(f"Answers that look like something else than pages: {each} (docs/recognise.md)."))
-    if lost := source.counters[UNKEPT] + source.counters[NAMELESS]:
-        requests = f"{numbers.count(lost, 'request')} of the spider lost"
-        parts.append(note(f"{requests}: they could not be kept, or their methods are gone, as the log says."))
-    if unexpected := int(source.stats.get("errors") or 0):
-        parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
+    parts += _notes(source, WRONG)
     parts += _cut(source)
     if said := left_out.in_words(source.figures):
         parts.append(note(f"Left out: {said}. See Skipped."))
