@@ -180,7 +180,7 @@ class TestRecent:
         with (folder / "logs/history.jsonl").open("a") as file:
             file.write('{"at":1}\n[]\nnothing\n' + "[" * 10_000 + '\n{"at"')
 
-        assert [one.pages for one in recent(folder)] == [0, 1, 2]
+        assert [one.figures["pages"] for one in recent(folder)] == [0, 1, 2]
 
     @pytest.mark.parametrize("ahead", [3600, 1e9])
     def test_a_clock_that_was_ahead(self, tmp_path, ahead):
@@ -189,7 +189,7 @@ class TestRecent:
         right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
         found = recent(made(tmp_path / "a", history=wrong + right))
 
-        assert [one.pages for one in found] == [*range(8, 18)]
+        assert [one.figures["pages"] for one in found] == [*range(8, 18)]
         assert round(rate_of(found), 3) == 0.2
 
     def test_only_the_end_is_read(self, tmp_path):
@@ -197,7 +197,7 @@ class TestRecent:
         found = recent(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]))
 
         assert 100 < len(found) < 1000
-        assert found[-1].pages == 1999
+        assert found[-1].figures["pages"] == 1999
 
 
 def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):

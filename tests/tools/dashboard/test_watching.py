@@ -161,6 +161,6 @@ def test_a_drone_that_begins_to_answer(tmp_path):
             counts.append(len(watch.moments()))
             crawls.answers["status"] = FIGURES
             await watch.sample()
-            return [*counts, *(one.pages for one in watch.moments())]
+            return [*counts, *(one.figures["pages"] for one in watch.moments())]
 
     assert asyncio.run(script()) == [2, 240]

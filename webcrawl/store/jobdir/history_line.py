@@ -103,33 +103,20 @@ class Revisited(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Counters and states at a time, as `moment` has them."""
+    """Figures of a crawl at a time, by the names that they have in `Crawl.glance`."""
 
     at: float
-    pages: float
-    bytes: float
-    failures: float
-    queued: float
-    seen: float
-    asked: float
-    ready: float
-    hosts: float
-    aside: float
-    mix: tuple[float, ...]
-    milliseconds: tuple[float, ...]
+    figures: Mapping[str, float]
+    mix: Mapping[str, float]
     revisits: Revisited | None = None  # if pages are fetched again
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
     """The line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
-    mixed = tuple(map(_number, row["mix"]))
-    if len(mixed) != len(KINDS):
-        raise ValueError("another number of kinds")
     at = _number(row["at"], -LARGEST)  # a clock may stand before 1970
-    plain = {name: _number(row[name]) for name in PLAIN}
-    return Moment(
-        at, **plain, mix=mixed, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row)
-    )
+    figures = {theirs: _number(row[name]) for name, theirs in PLAIN.items()}
+    mix = dict(zip(KINDS, map(_number, row["mix"]), strict=True))
+    return Moment(at, figures, mix, _revisited(row))
 
 
 def read(data: bytes) -> Moment | None:

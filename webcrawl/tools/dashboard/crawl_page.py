@@ -17,76 +17,6 @@ from webcrawl.tools.dashboard.signs import bytes_per_second, does, pages_per_sec
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 
 ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
-Row = tuple[Known, Sample, Sequence[Moment]]
-
-
-def crawls_page(site: Site, rows: Sequence[Row], where: str) -> str:
-    """The document."""
-    parts = crawls_parts(site, rows, where)
-    header = tag("header", top(site), tag("h1", "Crawls"))
-    return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
-
-
-def crawls_parts(site: Site, rows: Sequence[Row], where: str) -> Parts:
-    """The parts that change of it."""
-    if not rows:
-        found = tag(
-            "div",
-            tag("h2", "No crawl yet"),
-            note("There is none in ", tag("code", where), ". It appears here as soon as one begins:"),
-            tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
-            class_="empty",
-        )
-        return {"crawls": found}
-    ranked = sorted(rows, key=lambda row: (ORDER.index(row[1].state), row[0].name))
-    running = [row for row in ranked if row[1].runs]
-    pages = sum(rate_of(moments) for _, _, moments in running)
-    said = f"{numbers.number(len(running))} of {numbers.count(len(rows), 'crawl')} running"
-    together = f", {per_second(pages)} pages together" if running else ""
-    summary = tag("p", f"{said}{together}.", class_="lead")
-    return {"crawls": join(summary, tag("ul", *(_card(site, *row) for row in ranked), class_="cards"))}
-
-
-def _card(site: Site, known: Known, sample: Sample, moments: Sequence[Moment]) -> Html:
-    facts = [
-        ("pages", numbers.number(sample.number("pages"))),
-        ("queued", numbers.number(sample.number("queued"))),
-        ("hosts", numbers.number(sample.number("hosts"))),
-        ("received", numbers.size(sample.number("bytes"))),
-    ]
-    kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
-    seen = saved_at(sample.figures) if not sample.answers else None
-    return tag(
-        "li",
-        tag(
-            "div",
-            tag("h2", tag("a", known.name, href=site.at("c", known.id))),
-            tag("span", kind, class_="kind") if kind else None,
-            badge(sample.state),
-            class_="who",
-        ),
-        tag("p", does(sample, moments), class_="why"),
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
-        tag("p", tag("b", pages_per_second(moments)), class_="speed")
-        if sample.runs
-        else tag("p", f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "", class_="speed last"),
-        class_=f"card {sample.state}",
-    )
-
-
-TABS = {
-    "": "Overview",
-    "hosts": "Hosts",
-    "errors": "Errors",
-    "seeds": "Seeds",
-    "log": "Log",
-    "why": "Why?",
-    "commands": "Commands",
-}
-LONGEST = 500  # characters of a sentence
-ORDERS = 5  # in force by command, that are named
-FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
-FAILED = (3, 4)  # kinds of ends that are failures: errors of servers, and no answer
 
 
 @dataclass(frozen=True)
@@ -107,6 +37,76 @@ class Shown:
         if "://" in text[:12]:
             return self.at("why", url=text)
         return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
+
+
+def crawls_page(site: Site, crawls: Sequence[Shown], where: str) -> str:
+    """The document."""
+    parts = crawls_parts(crawls, where)
+    header = tag("header", top(site), tag("h1", "Crawls"))
+    return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
+
+
+def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
+    """The parts that change of it."""
+    if not crawls:
+        found = tag(
+            "div",
+            tag("h2", "No crawl yet"),
+            note("There is none in ", tag("code", where), ". It appears here as soon as one begins:"),
+            tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
+            class_="empty",
+        )
+        return {"crawls": found}
+    ranked = sorted(crawls, key=lambda one: (ORDER.index(one.sample.state), one.known.name))
+    running = [one for one in ranked if one.sample.runs]
+    pages = sum(rate_of(one.moments) for one in running)
+    said = f"{numbers.number(len(running))} of {numbers.count(len(crawls), 'crawl')} running"
+    together = f", {per_second(pages)} pages together" if running else ""
+    summary = tag("p", f"{said}{together}.", class_="lead")
+    return {"crawls": join(summary, tag("ul", *map(_card, ranked), class_="cards"))}
+
+
+def _card(shown: Shown) -> Html:
+    known, sample = shown.known, shown.sample
+    facts = [
+        ("pages", numbers.number(sample.number("pages"))),
+        ("queued", numbers.number(sample.number("queued"))),
+        ("hosts", numbers.number(sample.number("hosts"))),
+        ("received", numbers.size(sample.number("bytes"))),
+    ]
+    kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
+    seen = saved_at(sample.figures) if not sample.answers else None
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag("h2", tag("a", known.name, href=shown.at())),
+            tag("span", kind, class_="kind") if kind else None,
+            badge(sample.state),
+            class_="who",
+        ),
+        tag("p", does(sample, shown.moments), class_="why"),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
+        tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
+        if sample.runs
+        else tag("p", f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "", class_="speed last"),
+        class_=f"card {sample.state}",
+    )
+
+
+TABS = {
+    "": "Overview",
+    "hosts": "Hosts",
+    "errors": "Errors",
+    "seeds": "Seeds",
+    "log": "Log",
+    "why": "Why?",
+    "commands": "Commands",
+}
+LONGEST = 500  # characters of a sentence
+ORDERS = 5  # in force by command, that are named
+FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
+FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
 
 
 def crawl_page(shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None) -> str:
@@ -189,7 +189,9 @@ def figures_part(shown: Shown) -> Html:
         others = f"{numbers.number(turns.ready)} ready, {numbers.number(turns.waiting)} waiting"
         at_work = (numbers.number(turns.asked), "hosts asked now", others)
     seen = told(shown.sample)
-    failed = numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix)) if seen is not None else "-"
+    failed = (
+        numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix.values())) if seen is not None else "-"
+    )
     pages_now = f"{pages_per_second(shown.moments)} now" if runs else "in all"
     received = bytes_per_second(shown.moments) if runs else None
     made = tiles(

@@ -25,7 +25,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
 from webcrawl.store.jobdir.figures import Turns, merged
-from webcrawl.store.jobdir.history_line import KINDS, PATH, PLAIN, Moment, in_order, moment, moment_of
+from webcrawl.store.jobdir.history_line import KINDS, PATH, Moment, in_order, moment, moment_of
 from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.tools.report.report_page import LiveReport
 
@@ -127,8 +127,7 @@ def _saved(jobdir: Path) -> dict[str, Any]:
     last = next(iter(recent(jobdir)[-1:]), None)
     if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
         return figures
-    mixed = dict(zip(KINDS, last.mix, strict=True))
-    return {**figures, **{theirs: getattr(last, ours) for ours, theirs in PLAIN.items()}, "mix": mixed}
+    return {**figures, **last.figures, "mix": last.mix}
 
 
 def saved_at(figures: Mapping[str, Any]) -> float | None:

@@ -23,7 +23,7 @@ from webcrawl.base.markup import Html
 from webcrawl.net.host_header import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.commands import Ordering, sure_content
-from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Row, Shown, common, crawl_page, crawls_page, crawls_parts
+from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Shown, common, crawl_page, crawls_page, crawls_parts
 from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Known, Watch
 from webcrawl.tools.dashboard.frame import Parts, Site
 from webcrawl.tools.dashboard.tabs import LIVE, Contents, Why
@@ -95,18 +95,16 @@ class Server:
             watch = self._watches[known.id] = Watch(known, self._ask, self._executor, self._defaults)
         return watch
 
-    async def _rows(self) -> list[Row]:
-        watches = [self._watch(known) for known in await self._found()]
-        samples = await asyncio.gather(*(watch.sample() for watch in watches))
-        return [(watch.known, sample, watch.moments()) for watch, sample in zip(watches, samples, strict=True)]
+    async def _all(self) -> list[Shown]:
+        return await asyncio.gather(*(self._shown(self._watch(known)) for known in await self._found()))
 
     async def _crawls(self, request: web.Request) -> web.StreamResponse:
         del request
-        return _html(crawls_page(self._site, await self._rows(), self._where))
+        return _html(crawls_page(self._site, await self._all(), self._where))
 
     async def _crawls_events(self, request: web.Request) -> web.StreamResponse:
         async def parts() -> Parts:
-            return crawls_parts(self._site, await self._rows(), self._where)
+            return crawls_parts(await self._all(), self._where)
 
         return await self._streams.serve(request, parts)
 

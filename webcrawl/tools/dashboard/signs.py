@@ -30,8 +30,16 @@ def lately(moments: Sequence[Moment], seconds: float = RECENT) -> tuple[Moment, 
 
 def rate_of(moments: Sequence[Moment]) -> float:
     """Pages per second, lately."""
+    return _growth(moments, "pages") or 0.0
+
+
+def _growth(moments: Sequence[Moment], name: str) -> float | None:
+    """Return by how much a figure grows per second, lately; None if it is not known yet."""
     pair = lately(moments)
-    return max(pair[1].pages - pair[0].pages, 0) / (pair[1].at - pair[0].at) if pair else 0.0
+    if pair is None:
+        return None
+    before, last = pair
+    return max(last.figures[name] - before.figures[name], 0) / (last.at - before.at)
 
 
 def pages_per_second(moments: Sequence[Moment]) -> str:
@@ -46,11 +54,8 @@ def per_second(rate: float) -> str:
 
 def bytes_per_second(moments: Sequence[Moment]) -> str | None:
     """The same of what is received; None if it is not known yet."""
-    pair = lately(moments)
-    if pair is None:
-        return None
-    before, after = pair
-    return f"{numbers.size(max(after.bytes - before.bytes, 0) / (after.at - before.at))}/s"
+    rate = _growth(moments, "bytes")
+    return None if rate is None else f"{numbers.size(rate)}/s"
 
 
 def does(sample: Sample, moments: Sequence[Moment]) -> str:
@@ -103,10 +108,12 @@ def signs(sample: Sample, moments: Sequence[Moment], jobdir: Path) -> Iterator[s
     if pair is None:
         return
     before, last = pair
-    if last.pages == before.pages and last.queued:
+    queued = last.figures["queued"]
+    if last.figures["pages"] == before.figures["pages"] and queued:
         seconds = numbers.seconds(last.at - before.at)
-        yield f"No page in {seconds}, though {numbers.number(last.queued)} URLs are queued."
-    ended = [now - then for then, now in zip(before.mix, last.mix, strict=True)]
-    if sum(ended) >= FEW and ended[4] > UNREACHED * sum(ended):
-        share = numbers.percent(ended[4], sum(ended))
+        yield f"No page in {seconds}, though {numbers.number(queued)} URLs are queued."
+    ended = sum(last.mix.values()) - sum(before.mix.values())
+    unreached = last.mix["unreachable"] - before.mix["unreachable"]
+    if ended >= FEW and unreached > UNREACHED * ended:
+        share = numbers.percent(unreached, ended)
         yield f"{share} of what ended lately got no answer: the hosts are away, or our own network is."
