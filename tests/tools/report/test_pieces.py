@@ -125,7 +125,7 @@ class TestAxes:
         made = (
             charts.area([1], axis, axis, about, units),
             charts.dots([(1, 1)], axis, axis, about, units),
-            charts.columns([charts.Column("1", [3], "one")], axis, about, units),
+            charts.columns([charts.Column("1", [3], "one")], about, units),
             table("some", [Column("Share", "share")], [[0.5]], "A table"),
         )
 
@@ -134,7 +134,7 @@ class TestAxes:
     def test_columns_say_what_they_are(self):
         """Each column has a tooltip, and parts that are nothing are not drawn."""
         stacks = [charts.Column("1", [3, 0], "one: 3"), charts.Column("2", [1, 2], "two: 3")]
-        page = Report(charts.columns(stacks, charts.linear(3, numbers.number), ("a", "b"), ("x", "y")))
+        page = Report(charts.columns(stacks, ("a", "b"), ("x", "y")))
 
         assert page.tree.xpath("//g/title/text()") == ["one: 3", "two: 3"]
         assert page.tree.xpath("//g/rect[@class!='hit']/@class") == ["c0", "c0", "c1"]

@@ -18,7 +18,7 @@ from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series
-from webcrawl.store.jobdir.stats_file import MOST, OTHERS
+from webcrawl.store.jobdir.stats_file import MOST
 
 TYPES, DOMAINS, REASONS, SCRIPTED = 512, 2048, 64, 4096  # names counted by themselves
 DEEPEST = 255  # depths from here on are counted together
@@ -247,11 +247,7 @@ def lowest(bits: int) -> int:
 
 def _first(tally: Tally) -> dict[str, list[int]]:
     """Number and bytes of the most frequent names, and of all others together."""
-    rows = tally.rows()
-    first = {name: [number, size] for name, number, size in rows[:MOST]}
-    rest = rows[MOST:]
-    others = [tally.others[0] + sum(row[1] for row in rest), tally.others[1] + sum(row[2] for row in rest)]
-    return first | ({OTHERS: others} if others[0] else {})
+    return {name: [number, size] for name, number, size in tally.first(MOST)}
 
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:

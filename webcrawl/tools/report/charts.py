@@ -93,10 +93,9 @@ class Column:
     title: str
 
 
-def columns(
-    stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
-) -> Html:
+def columns(stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None) -> Html:
     """A histogram; every column says on demand what it is. `x`: what stands below instead of the columns' labels."""
+    y = linear(max((sum(stack.parts) for stack in stacks), default=0), numbers.number, least=TICKS)
     width = WIDE / max(len(stacks), 1)
     shapes = []
     for at, stack in enumerate(stacks):

@@ -27,15 +27,10 @@ def types(source: Source) -> Html:
     statistics = source.statistics
     if not statistics.documents:
         return section("types", "Content types", note("There are no documents yet."))
-    known = statistics.types.rows()
     rows: list[list[Cell]] = [
-        [name, many, many / statistics.documents, size, size / many] for name, many, size in known[:MOST]
+        [name, many, many / statistics.documents, size, size / many]
+        for name, many, size in statistics.types.first(MOST)
     ]
-    rest = known[MOST:]
-    many = statistics.types.others[0] + sum(row[1] for row in rest)
-    size = statistics.types.others[1] + sum(row[2] for row in rest)
-    if many:
-        rows.append(["(others)", many, many / statistics.documents, size, size / many])
     head = [
         *(Column("Content type"), Column("Documents", "number"), Column("Share", "share")),
         *(Column("Bytes", "size"), Column("Mean", "size")),
@@ -59,10 +54,8 @@ def sizes(source: Source) -> Html:
         )
         for at in span
     ]
-    most = max(sum(stack.parts) for stack in stacks)
     chart = charts.columns(
         stacks,
-        charts.linear(most, numbers.number, least=charts.TICKS),
         ("Documents by size", "A document of n bytes is in the last column whose label is not greater than n."),
         ("bytes, from the label up to twice as many", "documents"),
     )
@@ -160,13 +153,11 @@ def depth(source: Source) -> Html:
         charts.both(
             charts.columns(
                 by_depth,
-                charts.linear(max(depths), numbers.number, least=charts.TICKS),
                 ("Documents by depth", f"From 0, the seeds, to {deepest} links away{more}."),
                 ("links followed since the seed", "documents"),
             ),
             charts.columns(
                 by_time,
-                charts.linear(max(times), numbers.number, least=charts.TICKS),
                 ("Downloads by duration", "Answers that ended their URLs, robots.txt included, by the time they took."),
                 ("duration, from the label up to twice as long", "downloads"),
             ),

@@ -10,6 +10,7 @@ from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.statistics import top_level
 from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
+from webcrawl.store.jobdir.stats_file import OTHERS
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.report_source import Source
@@ -155,16 +156,12 @@ def domains(source: Source) -> Html:
         if row.documents:
             hosts[top_level(row.name)] += weight
     whole = sum(hosts.values())
-    rows = statistics.domains.rows()
+    rows = statistics.domains.first(MOST)
+    hosts[OTHERS] = whole - sum(hosts[name] for name, *_ in rows)
     cells: list[list[Cell]] = [
         [_dotted(name), hosts[name], hosts[name] / whole, many, many / statistics.documents, size]
-        for name, many, size in rows[:MOST]
+        for name, many, size in rows
     ]
-    rest = statistics.documents - sum(row[1] for row in rows[:MOST])
-    if rest:
-        left = whole - sum(hosts[row[0]] for row in rows[:MOST])
-        size = statistics.size - sum(row[2] for row in rows[:MOST])
-        cells.append(["(others)", left, left / whole, rest, rest / statistics.documents, size])
     head = [
         *(Column("Domain"), Column("Hosts", "number"), Column("of hosts", "share"), Column("Documents", "number")),
         *(Column("of documents", "share"), Column("Bytes", "size")),

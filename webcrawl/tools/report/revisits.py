@@ -227,10 +227,8 @@ def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
         parts = [max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND]
         said = ", ".join(f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True))
         stacks.append(charts.Column("", parts, f"from {numbers.when(before.at)}: {said}"))
-    most = max(sum(stack.parts) for stack in stacks)
     chart = charts.columns(
         stacks,
-        charts.linear(most, numbers.number, least=charts.TICKS),
         ("What revisits found", f"Each column is of {seconds}."),
         (unit, f"revisits in {seconds}"),
         x,
@@ -261,8 +259,7 @@ def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
         for (label, words), many in zip(BINS.items(), bins, strict=True)
     ]
     most = max(stacks, key=lambda stack: stack.parts[0])
-    y = charts.linear(max(bins), numbers.number, least=charts.TICKS)
-    return charts.columns(stacks, y, (title, f"The highest column: {most.title}."), (unit, "pages of the sample"))
+    return charts.columns(stacks, (title, f"The highest column: {most.title}."), (unit, "pages of the sample"))
 
 
 def _outcomes(figures: RevisitFigures) -> Html:
