@@ -115,6 +115,11 @@ class HostRow(NamedTuple):
     missed: int
     missed_size: int
 
+    @property
+    def seconds(self) -> float:
+        """The mean duration of its downloads."""
+        return self.milliseconds / self.downloads / 1000
+
 
 class Hosts:
     """One row per host while there is room. Then rows give way whose hosts are neither heavy nor in the sample.

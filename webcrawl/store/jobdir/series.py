@@ -42,6 +42,11 @@ class Series:
             values.extend([0] * (slot + 1 - len(values)))
         return slot
 
+    @property
+    def active(self) -> float:
+        """Seconds in which anything came: a crawl may have been stopped for a week."""
+        return sum(map(bool, self.downloads)) * self.width / 1000
+
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
         """The sums of several, in slots as wide as the widest of theirs, from the earliest beginning on.

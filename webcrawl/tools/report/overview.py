@@ -48,9 +48,10 @@ def overview(source: Source, log: Log) -> Html:
 
 
 def rate(series: Series) -> str:
-    """Of the time in which anything came: a crawl may have been stopped for a week."""
-    lasted = sum(map(bool, series.downloads)) * series.width / 1000
-    return f"{numbers.number(round(sum(series.documents) / lasted, 1))} per second" if lasted else "none yet"
+    """Documents per second, of the time in which anything came."""
+    if not series.active:
+        return "none yet"
+    return f"{numbers.number(round(sum(series.documents) / series.active, 1))} per second"
 
 
 def _mean(size: int, documents: int) -> str:
