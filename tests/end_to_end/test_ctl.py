@@ -89,7 +89,8 @@ def test_status(ctl):
     assert figures["state"] in ("running", "paused")
     assert {type(figures[name]) for name in ("pages", "queued", "hosts", "failures")} == {int}
     assert figures["seconds"] > 0
-    assert " answers, 0 failures, " in first
+    assert " queued, hosts: " in first
+    assert " seen, 0 failures, " in first
     assert {line.split()[0] for line in more} <= {"bound", "waits"}  # the first once it has run for some seconds
 
 

@@ -12,9 +12,9 @@ from tests.support.named_sites import sites
 from webcrawl.crawl.hive.keys import COMMAND, Keys
 from webcrawl.crawl.hive.registry import KEPT, RESIZE
 from webcrawl.crawl.revisit.check_revisits import places
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.tools.verify.verify_hive import verify_hive
 
 HOSTS = [f"d{number}.test" for number in range(12)]

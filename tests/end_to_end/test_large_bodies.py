@@ -124,7 +124,7 @@ class TestCut:
         assert scrapy(["report", str(crawl.jobdir), "-o", str(page)], crawl.project, tmp_path / "report") == 0
 
         assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
-        assert f"Longer than DOWNLOAD_TRUNCATE, by type: {types}." in page.read_text()
+        assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
         of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"  # the other PDF refers to the first
         assert f"archive: 5 records of bodies that are cut: {of_records}\n" in (tmp_path / "verify").read_text()
         assert list(verify(crawl.jobdir, Counter())) == []

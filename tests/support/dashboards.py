@@ -12,7 +12,7 @@ from yarl import URL
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.history_line import PATH, line, mix, moment
 from webcrawl.tools.dashboard.access_guard import COOKIE, Guard
-from webcrawl.tools.dashboard.crawl_states import Finder
+from webcrawl.tools.dashboard.crawls import Finder
 from webcrawl.tools.dashboard.dashboard_server import Server
 
 FIGURES = {

@@ -23,7 +23,7 @@ from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.account.site_account import Site, account_of
 from webcrawl.tools.optout_records import Offsets
-from webcrawl.tools.report.log_summary import read_log
+from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_source import read_source
 from webcrawl.tools.verify.verify_crawl import verify
 from webcrawl.tools.why.answer import Crawls
@@ -136,7 +136,8 @@ def test_urls(crawled, answers):
 def test_numbers(crawled):
     """Lines, hosts and URLs that wait are as many for the log, verify, the report and stats.json."""
     stats, source = json.loads((crawled.job / "stats.json").read_text()), crawled.source
-    log = read_log(crawled.job / crawl_line.LOG, source.outputs[crawl_line.LOG])
+    log = Log()
+    log.read(crawled.job / crawl_line.LOG, source.outputs[crawl_line.LOG])
     ended = Counter(line.status for line in crawled.lines if not line.is_prerequisite)
 
     lines = (len(crawled.lines), log.lines, crawled.found[crawl_line.LOG], source.statistics.lines)

@@ -27,9 +27,20 @@ def _rounded(number: float) -> str:
     return f"{number:.{1 if number < 9.95 else 0}f}"
 
 
+def megabytes(size: float) -> str:
+    """Bytes as `12.5 MB`, whatever their number: a column of such sizes can be compared at a glance."""
+    return f"{size / 1e6:.1f} MB"
+
+
 def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
     """A number and its noun: `1 page`, `2 pages`."""
     return f"{written(number)} {noun}" if number == 1 else f"{written(number)} {noun}s"
+
+
+def as_sentence(text: str) -> str:
+    """The text with a capital and a full stop; empty if it is."""
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
 
 
 TYPES_SHOWN = 6

@@ -62,9 +62,9 @@ class Outlook:
         """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than a moment."""
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
             return self.trouble
-        return self.all_waits(NOTICED)
+        return self._all_waits(NOTICED)
 
-    def all_waits(self, least: float = 0.0) -> str:
+    def _all_waits(self, least: float = 0.0) -> str:
         """For which servers and hosts it waits, in words; for a host for so many seconds at the least."""
         waits = self.waits()
         return "; ".join(filter(None, (str(self.servers), str(waits) if waits.seconds >= least else "")))
@@ -75,7 +75,7 @@ class Outlook:
             **self._stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
-            "waits": str(self.servers) if self.stopped_by or self._parts.frontier.in_flight else self.all_waits(),
+            "waits": str(self.servers) if self.stopped_by or self._parts.frontier.in_flight else self._all_waits(),
             "bound": self.bound(),
             "levels": self._parts.frontier.look.levels(),
             "mix": mix(self._parts.statistics.outcomes),

@@ -18,7 +18,6 @@ from tests.support.places import ROOT
 from tests.support.ports import free_port
 from webcrawl.adapter.extensions.metrics import Metrics
 from webcrawl.crawl.checks import SettingError, check
-from webcrawl.crawl.metrics.exposition import TextFile
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05, "CHECKPOINT_INTERVAL": 0.3}
 
@@ -133,7 +132,7 @@ class TestFile:
         """It is said once that the file is not written, and once that it is again."""
         metrics = Metrics(None, {"JOBDIR": tmp_path})
         metrics._collector = SimpleNamespace(text=lambda: b"figures")
-        metrics._file = TextFile(tmp_path / "a/crawl.prom")
+        metrics._file = tmp_path / "a/crawl.prom"
         with caplog.at_level("INFO"):
             for there in (False, False, True, True):
                 if there:
@@ -177,7 +176,10 @@ def test_the_file_follows_no_link(tmp_path):
     """What somebody's link in the place of the temporary file leads to stays as it is."""
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "crawl.prom.new").symlink_to(tmp_path / "precious")
-    TextFile(tmp_path / "crawl.prom").write(b"figures")
+    metrics = Metrics(None, {"JOBDIR": tmp_path})
+    metrics._collector = SimpleNamespace(text=lambda: b"figures")
+    metrics._file = tmp_path / "crawl.prom"
+    metrics._write()
 
     assert (tmp_path / "crawl.prom").read_bytes() == b"figures"
     assert (tmp_path / "precious").read_bytes() == b"precious"

@@ -7,7 +7,8 @@ import pytest
 
 from tests.crawl.metrics.figures import DRONE, collector, read
 from tests.support.places import ROOT
-from webcrawl.crawl.metrics import families
+from webcrawl.crawl.metrics.collector import ENGINE, FAILED, LABELLED, TROUBLES
+from webcrawl.store.jobdir.figures import COUNTERS, GAUGES
 
 DOCS = ROOT / "docs"
 BOARD = DOCS / "deploy/grafana.json"
@@ -22,8 +23,8 @@ def _names(tmp_path):
 
 
 def _keys():
-    labelled = {f"{one.prefix}-1" for one in families.LABELLED}
-    return {row.key for row in (*families.COUNTERS, *families.GAUGES)} - DRONE.keys() | labelled | {"revisit/sampled"}
+    labelled = {f"{one.prefix}-1" for one in LABELLED}
+    return {row.key for row in (*COUNTERS, *GAUGES)} - DRONE.keys() | labelled | {"revisit/sampled"}
 
 
 def expressions(panels):
@@ -46,10 +47,10 @@ def test_the_page_has_all(names):
     told = {name.removesuffix("_bucket") for name in names if "_process_" not in name}
 
     assert rows.keys() == told
-    for row in families.COUNTERS:
-        assert rows[f"webcrawl_{row.name}_total"] == row.says
-    for row in families.GAUGES:
-        assert rows[f"webcrawl_{row.name}"] == row.says
+    for row in COUNTERS:
+        assert rows[f"webcrawl_{row.metric}_total"] == row.says
+    for row in GAUGES:
+        assert rows[f"webcrawl_{row.metric}"] == row.says
     assert set(NAME.findall(text)) - {"webcrawl_process_"} <= told | names
 
 
@@ -57,8 +58,8 @@ def test_what_is_wrong_has_a_name():
     """docs/metrics.md has all kinds of trouble, and the outcomes that are there from the beginning."""
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
 
-    assert [name for name in (*families.TROUBLES.values(), families.ENGINE) if f"`{name}`" not in text] == []
-    assert [name for name in families.FAILED if f"`{name}`" not in text] == []
+    assert [name for name in (*TROUBLES.values(), ENGINE) if f"`{name}`" not in text] == []
+    assert [name for name in FAILED if f"`{name}`" not in text] == []
 
 
 class TestBoard:

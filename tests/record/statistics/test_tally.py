@@ -1,9 +1,11 @@
-"""Counts by name, in bounded memory."""
+"""Counts by name, and what each host gave, in bounded memory."""
 
 from collections import Counter
 from random import Random
 
-from webcrawl.record.statistics.tally import Tally
+import msgpack
+
+from webcrawl.record.statistics.tally import Hosts, Tally
 
 
 def fed(tally, names):
@@ -46,3 +48,83 @@ def test_room_for_one():
     tally = fed(Tally(1), ["a", "b", "c"])
 
     assert (tally.rows(), tally.others) == ([("c", 1, 10)], [2, 20])
+
+
+KEY = bytes(16)
+
+
+def fed_hosts(hosts, pages):
+    """Adds one document of 10 bytes for each name."""
+    for name in pages:
+        row = hosts.row(name)
+        row[0] += 1
+        row[1] += 10
+    return hosts
+
+
+def test_few_hosts_are_exact():
+    """While there is room, each host has its own exact row."""
+    hosts = fed_hosts(Hosts(KEY, 4, 1), ["a", "b", "a", "c", "d"])
+
+    assert {row.name: (row.documents, row.size, row.missed) for row in hosts} == {
+        "a": (2, 20, 0),
+        "b": (1, 10, 0),
+        "c": (1, 10, 0),
+        "d": (1, 10, 0),
+    }
+    assert hosts.level == 0
+
+
+def test_memory_is_bounded():
+    """There are never more rows than there is room for."""
+    hosts = Hosts(KEY, 64, 2)
+    for number in range(10_000):
+        fed_hosts(hosts, [f"h{number}"])
+        assert len(hosts.rows) <= 64
+
+
+def test_a_heavy_host_stays_exact():
+    """A host that is among the heaviest whenever rows give way never loses a document."""
+    pages = [f"h{number}" for number in range(5000)] + ["heavy"] * 3000
+    Random(1).shuffle(pages)
+    hosts = fed_hosts(Hosts(KEY, 64, 2), ["heavy"] * 10 + pages)
+
+    (heavy,) = [row for row in hosts if row.name == "heavy"]
+    assert (heavy.documents, heavy.missed) == (3010, 0)
+
+
+def test_what_a_row_lacks_is_bounded():
+    """No row says more than the truth, nor less than the truth without what it may have missed; others have no more."""
+    chance = Random(2)
+    pages = [f"h{int(chance.paretovariate(0.7)) % 2000}" for _ in range(20_000)]
+    hosts, truth = fed_hosts(Hosts(KEY, 128, 4), pages), Counter(pages)
+
+    for row in hosts:
+        assert row.documents <= truth[row.name] <= row.documents + row.missed
+        assert row.size <= 10 * truth[row.name] <= row.size + row.missed_size
+    unlisted = truth.keys() - hosts.rows.keys()
+    assert max(truth[name] for name in unlisted) <= hosts.missed[0]
+
+
+def test_the_sample_stands_for_all():
+    """Weighed rows give the number of hosts within a few of their standard deviations, at any size."""
+    chance = Random(3)
+    names = [f"h{number}" for number in range(20_000)]
+    pages = names + [name for name in names if chance.random() < 0.5]
+    chance.shuffle(pages)
+    hosts = fed_hosts(Hosts(KEY, 4096, 64), pages)
+
+    weighed = [*hosts.weighed(0)]
+    assert hosts.level > 0
+    assert abs(sum(weight for _, weight in weighed) - 20_000) < 1500
+    assert abs(sum(weight for row, weight in weighed if row.documents > 1) - 10_000) < 1500
+
+
+def test_restored_hosts_go_on():
+    """What was saved and restored behaves as if it had never been away."""
+    chance = Random(4)
+    pages = [f"h{chance.randrange(500)}" for _ in range(4000)]
+    one, two = fed_hosts(Hosts(KEY, 64, 2), pages[:2000]), Hosts(KEY, 64, 2)
+    two.restore(msgpack.unpackb(msgpack.packb(one.save())))
+
+    assert fed_hosts(one, pages[2000:]).save() == fed_hosts(two, pages[2000:]).save()

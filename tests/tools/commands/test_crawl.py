@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections import Counter
 from contextlib import suppress
 from types import SimpleNamespace
 
@@ -17,24 +16,13 @@ from warcio import ArchiveIterator
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter.extensions import disk_space, progress
+from webcrawl.adapter.extensions import disk_space
 from webcrawl.adapter.extensions.disk_space import DiskSpace
-from webcrawl.adapter.extensions.progress import Lines
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 FAILING = '{"tests.support.cli_components.Failing": 1000}'
-
-
-def counted(pages):
-    return SimpleNamespace(counters={"pages": pages})
-
-
-def crawl_like(parts, ready_hosts, figures, trouble):
-    """As much of a crawl as the progress line looks at."""
-    outlook = SimpleNamespace(ready_hosts=ready_hosts, trouble=trouble, all_waits=lambda _: "")
-    return SimpleNamespace(parts=parts, stats=lambda: figures, outlook=outlook)
 
 
 def crawl_of(tmp_path, server, **settings):
@@ -281,100 +269,12 @@ class TestIdentity:
 
 
 class TestProgress:
-    def test_trouble(self):
-        """While there is no network or no name server, the line begins with that."""
-        figures = dict.fromkeys(("answers", "queued", "seen/keys", "failures", "bytes", "hosts", "in_flight"), 0)
-        crawl = crawl_like(counted(1), lambda: 0, figures, NO_NETWORK)
-
-        assert Lines(crawl).line().startswith("no network, 1 page (")
-
-    def test_the_line(self, monkeypatch):
-        """A progress line has pages, their rate, answers, queued URLs, hosts, URLs seen, failures and bytes."""
-        clock = iter([100.0, 110.0, 120.0])
-        monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-        figures = {
-            "answers": 400,
-            "queued": 7,
-            "hosts": 6,
-            "in_flight": 2,
-            "seen/keys": 99,
-            "failures": 4,
-            "bytes": 2_500_000,
-        }
-        crawl = crawl_like(counted(0), lambda: 3, figures, WELL)
-        lines = Lines(crawl)
-
-        crawl.parts.counters["pages"] = 50
-        first = lines.line()
-        crawl.parts.counters["pages"] = 350
-        second = lines.line()
-
-        rest = "of 400 answers, 7 queued, hosts: 2 asked 3 ready 1 waiting, 99 seen, 4 failures, 2.5 MB"
-        assert (first, second) == (f"50 pages (5.0/s) {rest}", f"350 pages (30.0/s) {rest}")
-
-    def test_the_line_says_what_is_set_aside(self, monkeypatch):
-        """If hosts are set aside, the line says how many of the URLs are theirs."""
-        monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
-        figures = Counter({"queued": 7, "aside": 5, "hosts_aside": 2})
-        crawl = crawl_like(counted(0), lambda: 0, figures, "")
-
-        assert "7 queued (5 URLs of 2 hosts set aside), hosts: " in Lines(crawl).line()
-
-    def test_the_line_says_how_fresh_copies_are(self, monkeypatch):
-        """Of a crawl that fetches pages again; on a terminal in place of the URLs seen, within 80 columns."""
-        monkeypatch.setattr(progress.time, "monotonic", lambda: 1.0)
-        many = 999_999_999_999
-        figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes", "revisit/records", "revisit/taken"), many)
-        figures |= {
-            "answers": many,
-            "hosts": 60_000,
-            "in_flight": 2_000,
-            "revisit/freshness": 1.0,
-            "revisit/sampled": 4096,
-        }
-        crawl = crawl_like(counted(many), lambda: 20_000, figures, "")
-        lines = Lines(crawl)
-
-        assert lines.line().endswith(f" MB, {many} revisits (100% fresh)")
-        assert "  fresh 100%  " in lines.short()
-        assert len(lines.short()) <= 80
-
-    @pytest.mark.parametrize("many", [0, 9_999, 12_345_678, 999_999_999_999])
-    def test_the_line_of_a_terminal(self, monkeypatch, many):
-        """On a terminal all figures fit into 80 columns, however large the crawl is."""
-        clock = iter([100.0, 1e9, 1e9, 1e9])
-        monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-        figures = dict.fromkeys(("queued", "seen/keys", "failures", "bytes"), many)
-        figures |= {"hosts": min(many, 60_000), "in_flight": min(many, 2_000)}
-        crawl = crawl_like(counted(0), lambda: min(many // 4, 20_000), figures, "")
-        lines = Lines(crawl)
-        crawl.parts.counters["pages"] = many
-
-        line = lines.short()
-
-        assert len(line) <= 80
-        assert [word for word in line.split() if word.isalpha()] == ["pages", "queue", "hosts", "seen", "failed"]
-
-        crawl.outlook.trouble = "no name server"
-        assert len(lines.short()) <= 80
-        assert lines.short().startswith("no name server")
-
     def test_plain_lines(self, tmp_path, simweb):
         """Where standard error is not a terminal, the log has no escape sequences."""
         crawl = crawl_of(tmp_path, simweb(2, 6))
 
         assert crawl.run() == 0
         assert "\x1b" not in crawl.output.read_text()
-
-    def test_the_log_has_the_line(self, caplog):
-        """Every 10 seconds the line goes to the log."""
-        figures = dict.fromkeys(("answers", "queued", "hosts", "in_flight", "seen/keys", "failures", "bytes"), 0)
-        crawl = crawl_like(counted(8), lambda: 0, figures, WELL)
-
-        with caplog.at_level("INFO"):
-            Lines(crawl).log()
-
-        assert [line.partition(" (")[0] for line in caplog.messages] == ["8 pages"]
 
     def test_a_live_line(self, tmp_path, simweb):
         """On a terminal one line stays in place, and the log scrolls above it."""

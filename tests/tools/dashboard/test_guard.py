@@ -156,7 +156,7 @@ class TestForms:
 
     def test_not_too_large(self, visitor):
         """A form of more than 64 KiB is not read."""
-        answer = visitor.send(f"c/{visitor.id}/commands", {"command": "pause", "word0": "x" * 100_000})
+        answer = visitor.send(f"c/{visitor.id}/commands", {"command": "pause", "words": "x" * 100_000})
 
         assert answer.status == 413
 
@@ -164,12 +164,12 @@ class TestForms:
         """Stop, exclude and drop are done only by a second form that says so; a wrong word is said before that."""
         visitor.crawls.told.clear()
         where = f"c/{visitor.id}/commands"
-        first = visitor.send(where, {"command": "exclude", "word0": "example.com"})
-        wrong = visitor.send(where, {"command": "exclude", "word0": "http://["})
+        first = visitor.send(where, {"command": "exclude", "words": "example.com"})
+        wrong = visitor.send(where, {"command": "exclude", "words": "http://["})
 
         assert (first.status, visitor.crawls.told, wrong.status) == (200, [], 303)
         assert "Are you sure?" in first.text
-        assert visitor.send(where, {"command": "exclude", "word0": "example.com", "sure": "yes"}).status == 303
+        assert visitor.send(where, {"command": "exclude", "words": "example.com", "sure": "yes"}).status == 303
         assert visitor.crawls.told == [("web", "exclude", "example.com")]
 
 

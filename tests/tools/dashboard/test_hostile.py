@@ -145,7 +145,7 @@ class TestFuzz:
     )
     def test_every_field_of_a_form(self, visitor, command, words, more):
         """A form is carried out, asked about once more, or refused; a crawl gets commands of the table alone."""
-        data = {"command": command, **{f"word{at}": word for at, word in enumerate(words)}, **more}
+        data = {"command": command, "words": " ".join(words), **more}
         clean = {name: value.encode("utf-8", "replace").decode() for name, value in data.items()}
         visitor.crawls.told.clear()
         answer = visitor.send(f"c/{visitor.id}/commands", clean)

@@ -15,9 +15,9 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
-from webcrawl.tools.dashboard.crawl_states import Finder, Sample, look, recent, told
-from webcrawl.tools.dashboard.live_report import LogProgress
-from webcrawl.tools.dashboard.signs import rate_of, signs, waits_for
+from webcrawl.tools.dashboard.crawls import Finder, Sample, look, recent, told
+from webcrawl.tools.dashboard.signs import does, rate_of, signs
+from webcrawl.tools.report.report_page import LiveReport
 
 NOW = 1_700_000_000.0
 
@@ -118,7 +118,7 @@ class TestLooking:
         sample = look(one, Crawls().ask)
 
         assert (sample.state, sample.runs) == ("gone", False)
-        assert waits_for(sample, []) == "Its folder is no longer there."
+        assert does(sample, []) == "Its folder is no longer there."
 
     @pytest.mark.parametrize("answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]])
     def test_a_crawl_that_answers_something_else(self, tmp_path, answer):
@@ -142,7 +142,7 @@ class TestLooking:
         sample = look(known(made(tmp_path / "a")), Crawls({"status": figures}).ask)
 
         assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [0, 0, 0, 0]
-        assert waits_for(sample, [])
+        assert does(sample, [])
 
     def test_a_hive_has_the_sums_of_all_drones_and_the_state_of_those_that_run(self, tmp_path):
         """The sums of its drones, those that do not answer included, and the state of those that run."""
@@ -180,7 +180,7 @@ class TestRecent:
         with (folder / "logs/history.jsonl").open("a") as file:
             file.write('{"at":1}\n[]\nnothing\n' + "[" * 10_000 + '\n{"at"')
 
-        assert [one.pages for one in recent(folder)] == [0, 1, 2]
+        assert [one.figures["pages"] for one in recent(folder)] == [0, 1, 2]
 
     @pytest.mark.parametrize("ahead", [3600, 1e9])
     def test_a_clock_that_was_ahead(self, tmp_path, ahead):
@@ -189,7 +189,7 @@ class TestRecent:
         right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
         found = recent(made(tmp_path / "a", history=wrong + right))
 
-        assert [one.pages for one in found] == [*range(8, 18)]
+        assert [one.figures["pages"] for one in found] == [*range(8, 18)]
         assert round(rate_of(found), 3) == 0.2
 
     def test_only_the_end_is_read(self, tmp_path):
@@ -197,7 +197,7 @@ class TestRecent:
         found = recent(made(tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]))
 
         assert 100 < len(found) < 1000
-        assert found[-1].pages == 1999
+        assert found[-1].figures["pages"] == 1999
 
 
 def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
@@ -213,8 +213,8 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
     ]
     (folder / LOG).parent.mkdir(exist_ok=True)
     (folder / LOG).write_bytes(b"".join(lines))
-    progress = LogProgress([folder])
-    progress.read()
+    progress = LiveReport(folder, [folder], {})
+    progress.read_logs()
 
     rows = {row.url: (row.status, row.found, row.fetched, row.failed) for row in progress.log.seeds.rows(9)}
     assert rows == {seed: (200, 1, 1, 0), walled: (200, 1, 0, 0)}
@@ -223,20 +223,19 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
 def test_a_log_that_grows_and_is_cut_back(tmp_path):
     """What was appended is read once, a line that is not whole later; after a kill, which cuts it back, all is anew."""
     folder = made(tmp_path / "a")
-    log, progress = folder / LOG, LogProgress([folder])
+    log, progress = folder / LOG, LiveReport(folder, [folder], {})
     lines = [
         crawl_line(NOW, Link(url, seed=url), Outcome(200), None, []) for url in ("http://a.test/", "http://b.test/")
     ]
 
     def seeds(data):
         log.write_bytes(data)
-        progress.read()
-        return {row.url: row.found for row in progress.log.seeds.rows(9)}
+        left = progress.read_logs()
+        return {row.url: row.found for row in progress.log.seeds.rows(9)}, left
 
-    assert seeds(lines[0] + lines[1][:9]) == {"http://a.test/": 1}
-    assert progress.left == 9
-    assert seeds(lines[0] + lines[1]) == {"http://a.test/": 1, "http://b.test/": 1}
-    assert seeds(lines[1]) == {"http://b.test/": 1}
+    assert seeds(lines[0] + lines[1][:9]) == ({"http://a.test/": 1}, 9)
+    assert seeds(lines[0] + lines[1]) == ({"http://a.test/": 1, "http://b.test/": 1}, 0)
+    assert seeds(lines[1]) == ({"http://b.test/": 1}, 0)
 
 
 class TestSigns:
@@ -244,6 +243,7 @@ class TestSigns:
         ("figures", "said"),
         [
             ({"trouble": "our network is out"}, "Our network is out."),
+            ({"trouble": "", "waits": "waits 9 s for a.test"}, "Waits 9 s for a.test."),
             ({"state": "paused"}, "Fetches nothing until somebody resumes it."),
             ({"state": "stopping"}, "Finishing 4 downloads under way."),
             ({"queued": 0, "in_flight": 0, "aside": 0}, "Nothing is queued: it looks for more, or is about to end."),
@@ -251,14 +251,14 @@ class TestSigns:
                 {"queued": 7, "in_flight": 0, "aside_due": 1.0},
                 "All 7 queued URLs are of hosts set aside, which are tried again now and then.",
             ),
-            ({}, "Asks 4 hosts, 2 hosts could be asked, 24 hosts wait their turn."),
+            ({}, "Hosts: 4 asked 2 ready 24 waiting."),
         ],
     )
     def test_what_it_is_waiting_for(self, tmp_path, figures, said):
         """One sentence says what a crawl does."""
         sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, **figures}}).ask)
 
-        assert waits_for(sample, []) == said
+        assert does(sample, []) == said
 
     def test_what_is_wrong(self, tmp_path):
         """Unexpected errors, a standstill with URLs queued, and failures of most are named."""

@@ -11,6 +11,7 @@ from tests.support.dashboards import FIGURES, Crawls, dashboard, made
 from tests.support.reports import Report
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
+from webcrawl.tools.dashboard.crawls import FRESH
 
 LEVELS = "Front-end: URLs by level, each picked twice as often as the next"
 LINE = (
@@ -46,7 +47,7 @@ class TestFigures:
 
         assert tree.xpath("//h1/text()") == ["web"]
         assert tree.xpath("//span[@class='badge running']")[0].text_content() == "Running"
-        assert "Asks 4 hosts" in tree.xpath("//p[@class='lead']")[0].text_content()
+        assert "Hosts: 4 asked 2 ready 24 waiting" in tree.xpath("//p[@class='lead']")[0].text_content()
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]
         assert "No figures of a checkpoint" in tree.xpath("//div[@id='report']")[0].text_content()
 
@@ -133,7 +134,7 @@ class TestFigures:
 
             (tmp_path / "later").rename(tmp_path / "hive/drone-1")
             (tmp_path / "hive/hive.json").write_text(json.dumps({**hive, "drones": [0, 1]}))
-            time.sleep(1.1)
+            time.sleep(FRESH + 0.1)
             assert len(tree_of(visitor).xpath("//div[@id='now']//tbody//a/@href")) == 2
 
 
@@ -182,7 +183,7 @@ class TestTabs:
             tree = tree_of(visitor, "/hosts?host=b.example")
             assert "healthy" in tree.text_content()
             assert "http://b.example/1" in tree.text_content()
-            assert tree.xpath("//input[@name='word0']/@value") == [
+            assert tree.xpath("//input[@name='words']/@value") == [
                 f"b.example {verb}" for verb in ("pause", "resume", "retry", "drop")
             ]
             assert tree_of(visitor, "/hosts?host=--by").text_content()

@@ -9,16 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.support.dashboards import FIGURES, Crawls, made
-from webcrawl.tools.dashboard import crawl_watch as watching
-from webcrawl.tools.dashboard.crawl_states import Finder
-from webcrawl.tools.dashboard.crawl_watch import Watch
+from webcrawl.tools.dashboard import crawls as watching
+from webcrawl.tools.dashboard.crawls import Finder, Watch
 
 
 @pytest.fixture(name="watched")
-def _watched(tmp_path, monkeypatch):
-    """Runs a script with a watch of a crawl and the list of looks at it, one in a hundredth of a second at most."""
-    monkeypatch.setattr(watching, "INTERVAL", 0.01)
-    monkeypatch.setattr(watching, "FRESH", 0)
+def _watched(tmp_path):
+    """Runs a script with a watch of a crawl and the list of looks at it."""
     (known,) = Finder([made(tmp_path / "web")], tmp_path).look()
 
     def run(script):
@@ -30,43 +27,22 @@ def _watched(tmp_path, monkeypatch):
 
         async def running():
             with ThreadPoolExecutor(4) as executor:
-                watch = Watch(known, ask, executor)
-                try:
-                    await asyncio.wait_for(script(watch, looks), 120)
-                finally:
-                    await watch.close()
+                await asyncio.wait_for(script(Watch(known, ask, executor), looks), 120)
 
         asyncio.run(running())
 
     return run
 
 
-def test_one_look_for_all_pages(watched):
-    """Twenty pages that wait for the next look get the same one."""
+def test_one_look_for_all_pages(watched, monkeypatch):
+    """Twenty pages that are made at the same time, or soon after, get the same look; later ones another."""
 
     async def script(watch, looks):
-        for _ in range(3):
-            before = len(looks)
-            found = await asyncio.gather(*(watch.next(before) for _ in range(20)))
-            assert {number for number, _ in found} == {before + 1}
-            assert len({id(sample) for _, sample in found}) == 1
-
-    watched(script)
-
-
-def test_nobody_watches(watched):
-    """When the last page is closed, the crawl is soon left alone; the next page begins anew."""
-
-    async def script(watch, looks):
-        await watch.next(0)
-        for _ in range(500):
-            await asyncio.sleep(0.01)
-            if (ended := watch._loop is None) and len(looks) < 10:
-                break
-        assert ended
-        number, sample = await watch.next(len(looks))
-        assert number == len(looks)
-        assert sample.answers
+        found = [*await asyncio.gather(*(watch.sample() for _ in range(20))), await watch.sample()]
+        assert len(looks) == len({id(sample) for sample in found}) == 1
+        monkeypatch.setattr(watching, "FRESH", 0)
+        await watch.sample()
+        assert len(looks) == 2
 
     watched(script)
 
@@ -149,34 +125,21 @@ def test_a_look_that_an_order_overtakes(watched):
     watched(script)
 
 
-def test_a_page_that_waits_while_an_order_is_given(watched):
-    """A page that is behind gets the last look at once, also right after an order."""
-
-    async def script(watch, looks):
-        await watch.sample()
-        await watch.order("pause")
-        number, sample = await watch.next(0)
-        assert (number, sample.answers) == (1, True)
-
-    watched(script)
-
-
 def test_a_look_that_fails(watched):
-    """Pages that wait for the next look hear that it failed, and do not wait for ever; the one after may be well."""
+    """Pages hear that a look failed; the one after may be well."""
 
     async def script(watch, looks):
-        asks, lacks = watch._ask, [OSError("no descriptors")] * 2
+        asks, lacks = watch._ask, [OSError("no descriptors")]
 
         def ask(*question):
-            if len(looks) and lacks:
+            if lacks:
                 raise lacks.pop()
             return asks(*question)
 
         watch._ask = ask
-        await watch.next(0)
         with pytest.raises(OSError, match="no descriptors"):
-            await asyncio.wait_for(watch.next(1), 10)
-        assert (await watch.next(1))[0] == 2
+            await watch.sample()
+        assert (await watch.sample()).answers
 
     watched(script)
 
@@ -198,6 +161,6 @@ def test_a_drone_that_begins_to_answer(tmp_path):
             counts.append(len(watch.moments()))
             crawls.answers["status"] = FIGURES
             await watch.sample()
-            return [*counts, *(one.pages for one in watch.moments())]
+            return [*counts, *(one.figures["pages"] for one in watch.moments())]
 
     assert asyncio.run(script()) == [2, 240]

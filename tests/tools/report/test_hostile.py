@@ -8,9 +8,9 @@ from hashlib import sha256
 import pytest
 
 from tests.support.reports import Report
+from webcrawl.base.markup import Html, join, tag, text
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.tools.report.log_summary import Log
-from webcrawl.tools.report.markup import Html, join, tag, text
 from webcrawl.tools.report.report_page import page
 from webcrawl.tools.report.report_source import Source, State, Waiting
 
@@ -41,9 +41,9 @@ def _source(tmp_path):
     )
     names = {f"flaw/{EVIL}": 1, f"outcome/{EVIL}": 1, f"truncated/{EVIL}": 2}
     return Source(
-        tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
-        bytes(16),
-        statistics,
+        jobdir=tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
+        key=bytes(16),
+        statistics=statistics,
         complete=True,
         counters=Counter(names),
         filtered=Counter({EVIL: 1}),

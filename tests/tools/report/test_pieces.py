@@ -6,15 +6,21 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support.reports import Report
+from webcrawl.base import numbers
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.series import Series
-from webcrawl.tools import charts
+from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.log_summary import SeedTable, read_log
-from webcrawl.tools.report.markup import Column, table
-from webcrawl.tools.report.sections.overview import rate
-from webcrawl.tools.report.sections.server_sections import servers
+from webcrawl.tools.report.elements import Column, table
+from webcrawl.tools.report.hosts import servers
+from webcrawl.tools.report.log_summary import BATCH, Log, SeedTable
+from webcrawl.tools.report.overview import rate
+
+
+def read(path, end=9_000_000, **more):
+    log = Log()
+    log.read(path, end, **more)
+    return log
 
 
 class TestNumbers:
@@ -119,7 +125,7 @@ class TestAxes:
         made = (
             charts.area([1], axis, axis, about, units),
             charts.dots([(1, 1)], axis, axis, about, units),
-            charts.columns([charts.Column("1", [3], "one")], axis, about, units),
+            charts.columns([charts.Column("1", [3], "one")], about, units),
             table("some", [Column("Share", "share")], [[0.5]], "A table"),
         )
 
@@ -128,7 +134,7 @@ class TestAxes:
     def test_columns_say_what_they_are(self):
         """Each column has a tooltip, and parts that are nothing are not drawn."""
         stacks = [charts.Column("1", [3, 0], "one: 3"), charts.Column("2", [1, 2], "two: 3")]
-        page = Report(charts.columns(stacks, charts.linear(3, numbers.number), ("a", "b"), ("x", "y")))
+        page = Report(charts.columns(stacks, ("a", "b"), ("x", "y")))
 
         assert page.tree.xpath("//g/title/text()") == ["one: 3", "two: 3"]
         assert page.tree.xpath("//g/rect[@class!='hit']/@class") == ["c0", "c0", "c1"]
@@ -170,7 +176,7 @@ class TestSeeds:
         ends = [(200, "", "-"), (404, "robots.txt", "P"), (404, "kxwqzjvh", "LLS"), (200, "page", "L")]
         (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
 
-        (seed,) = read_log(tmp_path / "crawl.log", 9_000_000).seeds.rows(9)
+        (seed,) = read(tmp_path / "crawl.log").seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (2, 2, 0)
 
     def test_a_url_behind_a_wall_counts_once(self, tmp_path):
@@ -186,7 +192,7 @@ class TestSeeds:
         ]
         (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
 
-        log = read_log(tmp_path / "crawl.log", 9_000_000)
+        log = read(tmp_path / "crawl.log")
         log.leave_out({"shut.test"})
         (seed,) = log.seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (3, 1, 2)
@@ -232,7 +238,7 @@ class TestTheLog:
         """Its host is none that waits, whatever bytes it has."""
         line = b"2026-01-02T03:04:05.006Z 403 9 http://\xff/ L - - #001 20260102030405000+1 - - wall:cloudflare\n"
         (tmp_path / "crawl.log").write_bytes(line)
-        log = read_log(tmp_path / "crawl.log", len(line))
+        log = read(tmp_path / "crawl.log", len(line))
         log.leave_out({"a.test"})
 
         assert len(log.walls) == 1
@@ -242,9 +248,10 @@ class TestTheLog:
         path = tmp_path / "crawl.log"
         path.write_bytes(b"x" * 9_000_000)
 
-        log = read_log(path, 9_000_000, Statistics(bytes(16)))
-        assert (log.lines, log.damaged, log.missing) == (3, 3, 0)
+        log = Log()
+        assert log.read(path, 9_000_000, statistics=Statistics(bytes(16))) == 2 * BATCH
+        assert (log.lines, log.damaged) == (2, 2)
 
     def test_no_log(self, tmp_path):
-        """Of a file that is not there, all is missing."""
-        assert read_log(tmp_path / "crawl.log", 77).missing == 77
+        """Of a file that is not there, nothing is read."""
+        assert Log().read(tmp_path / "crawl.log", 77) == 0

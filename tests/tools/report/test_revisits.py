@@ -10,12 +10,11 @@ from tests.support.reports import Report
 from tests.support.revisited import COUNTS, HOSTS, announced, revisited
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.history_line import PATH, line
+from webcrawl.store.jobdir.history_line import PATH, Revisited, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.report.revisit_source import GAP, Moment, read_revisits, slots
-from webcrawl.tools.report.sections.revisit_section import signals
+from webcrawl.tools.report.revisits import GAP, Moment, read_revisits, signals, slots
 
 
 @pytest.fixture(name="jobdir", scope="module")
@@ -41,7 +40,7 @@ class Rows:
 
 
 def moment(at, taken=0.0, records=100.0, freshness=0.5, age=10.0):
-    return Moment(at, records, taken, taken, 0.0, 0.0, freshness, age)
+    return Moment(at, Revisited(records, taken, taken, 0.0, 0.0, freshness, age))
 
 
 class TestSection:
@@ -183,8 +182,8 @@ class TestSlots:
         """What grows is taken to have grown evenly."""
         found = slots([[moment(0.0), moment(60.0, 60.0), moment(120.0, 180.0)]], 5)
 
-        assert [one.taken for one in found] == [0.0, 60.0, 180.0]
-        assert [one.taken for one in slots([[moment(float(at), at) for at in range(0, 100, 9)]], 3)] == [
+        assert [one.state.taken for one in found] == [0.0, 60.0, 180.0]
+        assert [one.state.taken for one in slots([[moment(float(at), at) for at in range(0, 100, 9)]], 3)] == [
             0.0,
             49.5,
             99.0,
@@ -194,17 +193,17 @@ class TestSlots:
         """Where nothing was written it is as it was before."""
         found = slots([[moment(0.0, 5.0), moment(10 * GAP, 50.0), moment(20 * GAP, 60.0)]], 3)
 
-        assert [one.taken for one in found] == [5.0, 50.0, 60.0]
+        assert [one.state.taken for one in found] == [5.0, 50.0, 60.0]
         later = [moment(0.0, 5.0), moment(2 * GAP, 50.0)]
-        assert [one.taken for one in slots([later, [moment(GAP, 1.0)], [moment(GAP)] * 3], 3)] == [5.0, 6.0, 51.0]
+        assert [one.state.taken for one in slots([later, [moment(GAP, 1.0)], [moment(GAP)] * 3], 3)] == [5.0, 6.0, 51.0]
 
     def test_several_crawls(self):
         """Counts are added up, freshness and age are means by pages; before its first moment a crawl has no part."""
         one, two = [moment(0.0, 1.0), moment(10.0, 2.0)], [moment(10.0, 5.0, 300.0, 0.9, 30.0)]
         first, last = slots([one, two])
 
-        assert (first.records, first.freshness) == (100.0, 0.5)
-        assert (last.records, last.taken, last.freshness, last.age) == (400.0, 7.0, 0.8, 25.0)
+        assert (first.state.records, first.state.freshness) == (100.0, 0.5)
+        assert (last.state.records, last.state.taken, last.state.freshness, last.state.age) == (400.0, 7.0, 0.8, 25.0)
 
     def test_of_nothing(self):
         """No moments, no slots."""

@@ -11,7 +11,7 @@ from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
 from webcrawl.tools.supervisor.watching import Change, Watching, repeat_change
 

@@ -18,7 +18,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
-from webcrawl.store.jobdir.history_line import hosts_asked
+from webcrawl.store.jobdir.figures import Turns
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -107,9 +107,9 @@ class Bound:
             self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
         doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.outlook.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
-        waiting = max(int(state.get("hosts", 0)) - hosts_asked(state) - ready, 0)
-        rules = crawl.outlook.waits().rules if waiting >= asked else Counter[str]()
-        self._no_way = rules[NO_WAY] == waiting > 0
+        turns = Turns.of({**state, "ready": ready})
+        rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
+        self._no_way = rules[NO_WAY] == turns.waiting > 0
         return Look(
             seconds=seconds,
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
@@ -125,9 +125,9 @@ class Bound:
             rendering=doing["rendered"],
             reading=doing["reader"],
             processing=doing["pipelines"],
-            hosts=hosts_asked(state),
-            ready=ready,
-            waiting=waiting,
+            hosts=turns.asked,
+            ready=turns.ready,
+            waiting=turns.waiting,
             failing=rules[FAILURE] + rules[ROBOTS],
             told=rules[RETRY_AFTER],
             delayed=rules[CRAWL_DELAY],

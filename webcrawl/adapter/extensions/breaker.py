@@ -25,11 +25,11 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import ReadableFormatter
 from webcrawl.store.disk import appending
+from webcrawl.store.jobdir.stats_file import ERROR_BREAKER
 
 logger = logging.getLogger(__name__)
 
 LINE = "%(asctime)s %(name)s: %(message)s"
-REASON = "error_breaker"  # of a crawl that ends so
 SHOWN = 3  # tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
 
 
@@ -124,7 +124,9 @@ class ErrorBreaker(logging.Handler):
         now = time.monotonic()
         self._times.append(now)
         if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            from_thread(self._loop, partial(close_spider, self._crawler, REASON))  # pipelines have threads of their own
+            from_thread(
+                self._loop, partial(close_spider, self._crawler, ERROR_BREAKER)
+            )  # pipelines have threads of their own
 
 
 def _origin(record: logging.LogRecord) -> tuple[str, int]:

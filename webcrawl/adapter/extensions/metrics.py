@@ -24,10 +24,11 @@ from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.net.http_answerer import CannotListen, bound
+from webcrawl.store.disk import rewrite
 
 if TYPE_CHECKING:
     from webcrawl.crawl.metrics.collector import Look
-    from webcrawl.crawl.metrics.exposition import Listener, TextFile
+    from webcrawl.crawl.metrics.exposition import Listener
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Metrics:
         self._crawler, self._values = crawler, values
         self._folder = Path(values["JOBDIR"])
         self._listener: Listener | None = None
-        self._file: TextFile | None = None
+        self._file: Path | None = None
         self._loop = Loop(self._write)
         self._starting: asyncio.Task[None] | None = None
         self._told: str | None = None  # why the file could not be written
@@ -59,7 +60,7 @@ class Metrics:
 
     def opened(self) -> None:
         from webcrawl.crawl.metrics.collector import CrawlCollector  # noqa: PLC0415 - 0.1 s for those who use it
-        from webcrawl.crawl.metrics.exposition import Listener, TextFile, Told, path_of_drone  # noqa: PLC0415
+        from webcrawl.crawl.metrics.exposition import Listener, Told, path_of_drone  # noqa: PLC0415
 
         self._scheduler = scheduler = scheduler_of(self._crawler)
         self._crawl, values = scheduler.crawl, self._values
@@ -79,7 +80,7 @@ class Metrics:
             logger.info("metrics: http://%s:%d/metrics", f"[{host}]" if ":" in host else host, port)
         if values["METRICS_FILE"] is not None:
             path = values["METRICS_FILE"]
-            self._file = TextFile(path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path))
+            self._file = path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
             self._loop.start(INTERVAL)
 
     def closed(self) -> None:
@@ -88,7 +89,7 @@ class Metrics:
         self._loop.stop()
         if self._file is not None:
             with contextlib.suppress(OSError):
-                self._file.remove()
+                self._file.unlink(missing_ok=True)  # figures that nobody renews are none
 
     # -- after a checkpoint
 
@@ -147,14 +148,14 @@ class Metrics:
         if self._file is None:
             return
         try:
-            self._file.write(self._collector.text())
+            rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
         except OSError as error:
             if str(error) != self._told:
-                logger.warning("metrics: %s: not written: %s", self._file.path, error)
+                logger.warning("metrics: %s: not written: %s", self._file, error)
             self._told = str(error)
         else:
             if self._told is not None:
-                logger.info("metrics: %s: written again", self._file.path)
+                logger.info("metrics: %s: written again", self._file)
             self._told = None
 
 

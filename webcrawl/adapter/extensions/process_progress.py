@@ -9,46 +9,35 @@ from typing import Any
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
-from webcrawl.adapter.extensions.progress import Lines, Progress
+from webcrawl.adapter.extensions.progress import Progress
 from webcrawl.adapter.extensions.summary import Summary
-from webcrawl.adapter.last_lines import unexpected
-from webcrawl.adapter.next_commands import search_command
+from webcrawl.adapter.last_lines import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.readable import count, pace, short
-from webcrawl.crawl.crawl import Crawl
+from webcrawl.base.readable import count, megabytes, pace, short
+from webcrawl.crawl.figure_sentences import unexpected
 from webcrawl.record.archives.archives import Archives
 
 
 class RereadingProgress(Progress):
-    """A line in the log every 10 seconds, or a live line on a terminal."""
-
-    def lines(self) -> Lines:
-        return ArchiveLines(self._crawl, archives_of(self._crawler))
-
-
-class ArchiveLines(Lines):
     """Pages, their rate, and how much of the archives is read."""
 
-    def __init__(self, crawl: Crawl, archives: Archives) -> None:
-        super().__init__(crawl)
-        self._archives = archives
+    def line(self, figures: Mapping[str, Any], rate: float) -> str:
+        archives = archives_of(self._crawler)
+        read = f"{archives.done / 1e6:.1f} of {megabytes(archives.size)}"
+        pages = f"{count(figures['pages'], 'page')} ({rate:.1f}/s)"
+        return f"{pages}, file {archives.number} of {len(archives)}, {read}{_lost(figures)}"
 
-    def line(self) -> str:
-        pages, rate, *_ = self._look()
-        archives = self._archives
-        read = f"{archives.done / 1e6:.1f} of {archives.size / 1e6:.1f} MB"
-        return f"{count(pages, 'page')} ({rate:.1f}/s), file {archives.number} of {len(archives)}, {read}{self._lost()}"
+    def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
+        archives = archives_of(self._crawler)
+        share = archives.done / max(archives.size, 1)
+        pages = f"{count(figures['pages'], 'page', short)} {short(rate)}/s"
+        return f"{pages}  file {archives.number}/{len(archives)}  {share:.0%}{_lost(figures)}"
 
-    def short(self) -> str:
-        pages, rate, *_ = self._look()
-        archives = self._archives
-        begin, share = f"{count(pages, 'page', short)} {short(rate)}/s", archives.done / max(archives.size, 1)
-        return f"{begin}  file {archives.number}/{len(archives)}  {share:.0%}{self._lost()}"
 
-    def _lost(self) -> str:
-        lost = sum(lost_of(self._figures).values())
-        return f", {count(lost, 'place')} that cannot be read" if lost else ""
+def _lost(figures: Mapping[str, Any]) -> str:
+    lost = sum(lost_of(figures).values())
+    return f", {count(lost, 'place')} that cannot be read" if lost else ""
 
 
 class RereadingSummary(Summary):

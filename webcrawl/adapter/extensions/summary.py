@@ -11,25 +11,15 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.extensions.byte_limit import REASON as OVER_BYTES
 from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
-from webcrawl.adapter.last_lines import last_lines, queued_urls
-from webcrawl.adapter.next_commands import next_commands
+from webcrawl.adapter.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, shortened
+from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
 
 logger = logging.getLogger(__name__)
-
-STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits
-
-
-def stopped(reason: str) -> list[str]:
-    """A line on what ended a run, of a crawl or hive, if that was not that nothing is left."""
-    limit = reason.upper() if reason.startswith("closespider_") else ""
-    by, larger = limit or STOPPERS.get(reason, ""), f" with a larger {limit}" if reason == OVER_BYTES else ""
-    return [f"stopped by {by}: run the same command{larger} to resume"] if by else []
 
 
 class Summary:
@@ -106,7 +96,7 @@ class Summary:
 
     def stopped(self, reason: str) -> list[str]:
         """A line on what ended the run, if that was not that nothing is left."""
-        return stopped(reason)
+        return [said] if (said := stopped_by(reason)) else []
 
     def end(self, seconds: float) -> list[str]:
         """The last lines, of a run of so many seconds."""

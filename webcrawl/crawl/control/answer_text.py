@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from webcrawl.base.readable import count, readable
+from webcrawl.base.readable import readable
+from webcrawl.crawl import progress
 from webcrawl.crawl.bound import in_words as causes_in_words
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 
@@ -23,19 +24,9 @@ def shown(answer: Any) -> Iterator[str]:
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
     """The progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
-    trouble = figures.get("trouble") or ""
-    pages, answers, failures = (int(figures.get(name, 0)) for name in ("pages", "answers", "failures"))
-    parts = [
-        f"{count(pages, 'page')} of {count(answers, 'answer')}",
-        count(failures, "failure"),
-        f"{figures.get('queued', 0)} queued",
-        f"{count(int(figures.get('hosts', 0)), 'host')} with URLs",
-    ]
-    if "bytes" in figures:
-        parts.append(f"{figures['bytes'] / 1e6:.1f} MB")
-    state = figures.get("state", "")
+    state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
-    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {', '.join(parts)}")
+    yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}")
     if waits := figures.get("waits"):
         yield readable(str(waits))
     if bound := figures.get("bound") or causes_in_words(figures):

@@ -21,8 +21,8 @@ from webcrawl.store.disk import Disk, appending, regular, replacing
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
+from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.stats_file import merged
 from webcrawl.store.lock import FileLock, Lock, is_held
 
 FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left

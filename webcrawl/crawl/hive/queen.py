@@ -30,7 +30,8 @@ from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
 from webcrawl.crawl.hive.registry import OVER, RELEASE
 from webcrawl.store.disk import rewrite
-from webcrawl.store.jobdir.stats_file import merged, plain
+from webcrawl.store.jobdir.figures import merged
+from webcrawl.store.jobdir.stats_file import plain
 
 GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first

@@ -1,1 +1,1 @@
-"""Metrics for Prometheus (docs/metrics.md): `collector`, `families`, `exposition`."""
+"""Metrics for Prometheus (docs/metrics.md)."""

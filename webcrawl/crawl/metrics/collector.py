@@ -1,8 +1,12 @@
-"""The figures of a crawl as Prometheus' families of metrics. Nothing is counted here: it looks when it is asked."""
+"""The metrics for Prometheus (docs/metrics.md). Nothing is counted here: the crawl is looked at when it is asked.
+
+The metrics of single figures are those of the table in store/jobdir/figures.py; here are those that have labels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
 from prometheus_client import ProcessCollector, generate_latest
@@ -11,20 +15,11 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from webcrawl.base.model import Status
+from webcrawl.crawl.bound import PREFIX as BOUND
+from webcrawl.crawl.bound import Cause
 from webcrawl.crawl.metrics.exposition import Told
-from webcrawl.crawl.metrics.families import (
-    COUNTERS,
-    ENGINE,
-    GAUGES,
-    HOSTS,
-    LABELLED,
-    OF_SOME,
-    TROUBLE,
-    TROUBLES,
-    Labelled,
-    Row,
-)
-from webcrawl.store.jobdir.history_line import hosts_asked
+from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, Turns
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
 
@@ -32,6 +27,81 @@ Figures = Mapping[str, float]
 PREFIX = "webcrawl_"
 LONGEST = 17  # bits of the milliseconds in the last bucket but one: 131 s
 MONOTONOUS = ("counter", "histogram")
+OTHERS = "other"
+STATUSES = frozenset(map(int, HTTPStatus))
+CAUSES = tuple(map(str, Cause))
+
+
+class Labelled(NamedTuple):
+    """The figures whose keys begin with `prefix`; `value` makes a label's value of the rest, or None."""
+
+    prefix: str
+    name: str
+    label: str
+    value: Callable[[str], str | None]
+    says: str
+    always: tuple[str, ...] = ()  # values that are shown even if nothing was counted yet
+
+
+def _answer(rest: str) -> str | None:
+    """A server may send any number: what is no status of HTTP is counted together."""
+    if rest.startswith("-") or not rest.isdecimal() or int(rest) == 0:
+        return None
+    return rest if int(rest) in STATUSES else OTHERS
+
+
+def _failure(rest: str) -> str | None:
+    if not rest.startswith("-"):
+        return None
+    return _outcome(rest)
+
+
+def _outcome(rest: str) -> str:
+    try:
+        return Status(int(rest)).name.lower()
+    except ValueError:
+        return OTHERS
+
+
+def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
+    """Of figures that are named alike, those with these names."""
+    return lambda rest: rest if rest in names else None
+
+
+def _same(rest: str) -> str:
+    return rest
+
+
+REVISITED = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text", "gone")
+VERDICTS = ("true", "false", "ignored")
+FAILED = ("dns_failed", "connect_failed", "connection_lost", "timeout", "unexpected")
+
+# Figures whose names begin so are those of some crawls alone: of those that have the other figure.
+OF_SOME = {"hive/": "hive/slots", "revisit/": "revisit/records"}
+LABELLED = (
+    Labelled("status/", "answers", "status", _answer, "Answers by HTTP status.", ("200",)),
+    Labelled("status/", "failures", "outcome", _failure, "Attempts at URLs that got no answer, by outcome.", FAILED),
+    Labelled("frontier/dropped/", "dropped_urls", "outcome", _outcome, "URLs that ended while they were queued."),
+    Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
+    Labelled(BOUND, "bound_seconds", "by", _among(CAUSES), "Seconds of the crawl by what bounded it.", CAUSES),
+    Labelled("revisit/", "revisits", "found", _among(REVISITED), "Pages fetched again, by what was found.", REVISITED),
+    Labelled(
+        "revisit/signals_",
+        "revisit_signals",
+        "verdict",
+        _among(VERDICTS),
+        "Announced changes that were there, that were not, and that were not looked at.",
+        VERDICTS,
+    ),
+)
+TROUBLE = "1 if this keeps hosts from being asked, else 0; of several troubles, the first."
+TROUBLES = {  # as the crawl says
+    "paused": "paused",
+    "no network": "no_network",
+    "no name server": "no_name_server",
+    "disk nearly full": "disk",
+}
+ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 
 
 class Look(NamedTuple):
@@ -78,17 +148,19 @@ def _families(look: Look) -> Iterator[Metric]:
     absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
     for row in COUNTERS:
         if not row.key.startswith(absent):
-            yield CounterMetricFamily(PREFIX + row.name, row.says, value=figures.get(row.key, 0))
+            yield CounterMetricFamily(PREFIX + row.metric, row.says, value=figures.get(row.key, 0))
     for labelled in LABELLED:
         if not labelled.prefix.startswith(absent):
             yield _labelled(labelled, figures)
     unknown = () if figures.get(f"{REVISIT}sampled") else [REVISIT + name for name in ESTIMATED]
     for row in GAUGES:
         if row.key in figures and row.key not in unknown and not row.key.startswith(absent):
-            yield GaugeMetricFamily(PREFIX + row.name, row.says, value=figures[row.key])
-    yield _gauges(HOSTS, "state", _hosts(figures))
-    troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
-    yield _gauges(TROUBLE, "kind", {**troubles, ENGINE: look.engine_paused})
+            yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
+    turns = Turns.of(figures)
+    hosts = {"asked": turns.asked, "ready": turns.ready, "waiting": turns.waiting, "aside": figures["hosts_aside"]}
+    yield _gauges("hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.", "state", hosts)
+    troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {ENGINE: look.engine_paused}
+    yield _gauges("trouble", TROUBLE, "kind", troubles)
     yield _histogram(look.times)
 
 
@@ -104,17 +176,11 @@ def _labelled(one: Labelled, figures: Figures) -> Metric:
     return family
 
 
-def _gauges(row: Row, label: str, values: Mapping[str, float]) -> Metric:
-    family = GaugeMetricFamily(PREFIX + row.name, row.says, labels=[label])
+def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(PREFIX + name, says, labels=[label])
     for value, number in values.items():
         family.add_metric([value], number)
     return family
-
-
-def _hosts(figures: Figures) -> dict[str, float]:
-    asked, ready = hosts_asked(figures), figures["ready"]
-    waiting = max(figures["hosts"] - asked - ready, 0)  # downloads that somebody awaits have no host in rotation
-    return {"asked": asked, "ready": ready, "waiting": waiting, "aside": figures["hosts_aside"]}
 
 
 def _histogram(times: Sequence[int]) -> Metric:

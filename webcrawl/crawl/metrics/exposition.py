@@ -60,21 +60,6 @@ class FigureRequest(http_answerer.Connection):
             self.reply("200 OK", self._listener.answer(), TYPE)
 
 
-class TextFile:
-    """Replaced as a whole, so that nobody reads half of it. Its temporary name does not end in .prom."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def write(self, data: bytes) -> None:
-        """Raises OSError."""
-        rewrite(self.path, data)
-
-    def remove(self) -> None:
-        """Removes the file when the crawl has ended: figures that nobody renews are none."""
-        self.path.unlink(missing_ok=True)
-
-
 def path_of_drone(path: str, drone: int) -> Path:
     """Each drone of a hive has a file of its own: `webcrawl.prom` becomes `webcrawl-3.prom`."""
     whole = Path(path)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.loading import missing
+from webcrawl.base.markup import Html, tag
 from webcrawl.frontier.core import BIAS
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
@@ -21,7 +22,6 @@ from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, 
 from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, Known, KnownPageRank, Signal, Votes
 from webcrawl.lab.studies.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
 from webcrawl.lab.studies.traces import NoTrace
-from webcrawl.tools.report.markup import Html, tag
 
 GOOD = 0.5  # the least score of a good page
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log2
 
+from webcrawl.base.markup import Html, tag
 from webcrawl.lab.studies import NAMES
 from webcrawl.lab.studies.cache_study import Row
-from webcrawl.tools.report.markup import Html, tag
 
 WIDE, HIGH = 640, 400  # of the plot itself
 LEFT, TOP, RIGHT, BOTTOM = 56, 24, 150, 48  # around it

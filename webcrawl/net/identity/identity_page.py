@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from html import escape
 from ipaddress import IPv4Network, IPv6Network
 from itertools import islice
 from typing import Protocol
 
+from webcrawl.base.markup import Html, document, join, lines, tag
 from webcrawl.net.identity.key_directory import PATH
 
 Network = IPv4Network | IPv6Network
@@ -92,100 +92,82 @@ class Who:
 
 def page(who: Who, now: float) -> str:
     """A page without scripts, which needs no other file."""
-    parts = [
+    body = tag(
+        "body",
+        tag("h1", who.name),
         *_who(who),
         *_how_fast(who),
         *_how_to_slow(who),
         *_how_to_leave(who),
         *_how_to_know(who, now),
-        _paragraph(f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."),
-    ]
-    name = escape(who.name)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{name}: a web crawler</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{name}</h1>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
+        tag("p", f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."),
     )
+    return document(f"{who.name}: a web crawler", body, tag("style", Html(STYLE)))
 
 
-def _who(who: Who) -> list[str]:
-    parts = [
-        "<h2>Who</h2>",
-        f"<p>A web crawler. Its requests say <code>User-Agent: {escape(who.user_agent)}</code>.</p>",
-    ]
+def _who(who: Who) -> Iterator[Html]:
+    yield tag("h2", "Who")
+    yield tag("p", "A web crawler. Its requests say ", tag("code", f"User-Agent: {who.user_agent}"), ".")
     if who.contact:
-        mail = escape(who.contact)
-        parts.append(
-            f'<p>Write to <a href="mailto:{mail}">{mail}</a>, which its requests name as <code>From</code>.</p>'
-        )
+        mail = tag("a", who.contact, href=f"mailto:{who.contact}")
+        yield tag("p", "Write to ", mail, ", which its requests name as ", tag("code", "From"), ".")
     if who.why or who.purposes:
-        parts.append("<h2>Why</h2>")
+        yield tag("h2", "Why")
     if who.why:
-        parts.append(_paragraph(who.why))
+        yield tag("p", who.why)
     if who.purposes:
-        purposes = ", ".join(f"<code>{escape(one)}</code>" for one in who.purposes)
-        parts.append(f"<p>Its declared purposes: {purposes}. What a site forbids for all of them is not kept.</p>")
-    return parts
+        purposes = _listed(tag("code", purpose) for purpose in who.purposes)
+        yield tag("p", "Its declared purposes: ", purposes, ". What a site forbids for all of them is not kept.")
 
 
-def _how_fast(who: Who) -> list[str]:
+def _how_fast(who: Who) -> Iterator[Html]:
     waits = ", ".join(f"{_seconds(wait)} after one that took {_seconds(took)}" for took, wait in who.waits)
-    parts = ["<h2>How fast</h2>", _paragraph(f"A host gets one request at a time. Then it is left alone: {waits}.")]
+    yield tag("h2", "How fast")
+    yield tag("p", f"A host gets one request at a time. Then it is left alone: {waits}.")
     if who.several:
-        several = ", ".join(f"<code>{escape(name)}</code> {count}" for name, count in who.several)
-        parts.append(f"<p>By agreement some hosts get more requests at a time: {several}.</p>")
-    return parts
+        several = _listed(join(tag("code", name), f" {many}") for name, many in who.several)
+        yield tag("p", "By agreement some hosts get more requests at a time: ", several, ".")
 
 
-def _how_to_slow(who: Who) -> list[str]:
-    parts = ["<h2>How to slow it down</h2>"]
+def _how_to_slow(who: Who) -> Iterator[Html]:
+    yield tag("h2", "How to slow it down")
     if who.obeys:
-        parts.append(
-            "<p>In <code>robots.txt</code>, with the seconds between two requests, "
-            f"of which up to {_seconds(who.crawl_delay_max)} are kept:</p>"
-            f"<pre>User-agent: {escape(who.name)}\nCrawl-delay: 10</pre>"
-        )
-    parts.append(
-        "<p>Or answer with <code>Retry-After</code>, whatever the status: the host is left alone for so long, "
-        f"up to {_seconds(who.retry_after_max)}. <code>RateLimit</code> fields are heeded as well.</p>"
-    )
-    return parts
+        most = _seconds(who.crawl_delay_max)
+        delay = f", with the seconds between two requests, of which up to {most} are kept:"
+        yield tag("p", "In ", tag("code", "robots.txt"), delay)
+        yield tag("pre", lines(f"User-agent: {who.name}\nCrawl-delay: 10"))
+    most = _seconds(who.retry_after_max)
+    left_alone = f", whatever the status: the host is left alone for so long, up to {most}. "
+    limits = join(tag("code", "RateLimit"), " fields are heeded as well.")
+    yield tag("p", "Or answer with ", tag("code", "Retry-After"), left_alone, limits)
 
 
-def _how_to_leave(who: Who) -> list[str]:
-    parts = ["<h2>How to make it leave</h2>"]
+def _how_to_leave(who: Who) -> Iterator[Html]:
+    yield tag("h2", "How to make it leave")
     if who.obeys:
-        parts.append(
-            "<p>In <code>robots.txt</code>, which is read before anything else:</p>"
-            f"<pre>User-agent: {escape(who.name)}\nDisallow: /</pre>"
-        )
+        yield tag("p", "In ", tag("code", "robots.txt"), ", which is read before anything else:")
+        yield tag("pre", lines(f"User-agent: {who.name}\nDisallow: /"))
     else:
-        parts.append("<p>This crawl does not read <code>robots.txt</code>.</p>")
+        yield tag("p", "This crawl does not read ", tag("code", "robots.txt"), ".")
     if who.contact:
-        parts.append(f"<p>Or write to {escape(who.contact)}, with the name of your domain.</p>")
-    return parts
+        yield tag("p", f"Or write to {who.contact}, with the name of your domain.")
 
 
-def _how_to_know(who: Who, now: float) -> list[str]:
-    parts = []
+def _how_to_know(who: Who, now: float) -> Iterator[Html]:
+    if who.agent or who.networks:
+        yield tag("h2", "How to know it")
     if who.agent:
-        address = escape(f"{who.agent}{PATH}")
-        parts.append(
-            "<p>Every request is signed (Web Bot Auth, RFC 9421). The keys are at "
-            f'<a href="{address}"><code>{address}</code></a>.</p>'
-        )
+        keys = tag("a", tag("code", f"{who.agent}{PATH}"), href=f"{who.agent}{PATH}")
+        yield tag("p", "Every request is signed (Web Bot Auth, RFC 9421). The keys are at ", keys, ".")
     if who.networks:
-        parts.append(
-            f'<p>It comes from these addresses alone, which are also in <a href="{ADDRESSES}">{ADDRESSES}</a>:</p>'
-            f"<pre>{escape(listed(who.networks, now))}</pre>"
-        )
-    return ["<h2>How to know it</h2>", *parts] if parts else []
+        link = tag("a", ADDRESSES, href=ADDRESSES)
+        yield tag("p", "It comes from these addresses alone, which are also in ", link, ":")
+        yield tag("pre", lines(listed(who.networks, now)))
 
 
-def _paragraph(text: str) -> str:
-    return f"<p>{escape(text)}</p>"
+def _listed(items: Iterable[Html]) -> Html:
+    """Return them with commas between."""
+    return Html(", ".join(items))
 
 
 def _seconds(seconds: float) -> str:

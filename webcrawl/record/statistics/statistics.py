@@ -18,7 +18,7 @@ from webcrawl.content.recognise.recogniser import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series
-from webcrawl.store.jobdir.stats_file import MOST, OTHERS
+from webcrawl.store.jobdir.stats_file import MOST
 
 TYPES, DOMAINS, REASONS, SCRIPTED = 512, 2048, 64, 4096  # names counted by themselves
 DEEPEST = 255  # depths from here on are counted together
@@ -123,6 +123,13 @@ class Statistics:
         known = self._kinds[content_type] = kind, group_of(kind)
         return known
 
+    def join(self, part: Statistics) -> None:
+        """Add what another crawl has counted, but for its series, which has slots of its own."""
+        vars(self).update((name, _sum(getattr(self, name), getattr(part, name))) for name in PLAIN)
+        for name in PARTS:
+            if name != "series":
+                getattr(self, name).join(getattr(part, name))
+
     # -- kept
 
     def save(self) -> dict[str, Any]:
@@ -195,32 +202,20 @@ def joined(parts: Sequence[Statistics], key: bytes) -> Statistics:
     """All of them in one, with the drones' common key; they stay as they are."""
     whole = Statistics(key)
     for part in parts:
-        whole.since += part.since
-        whole.lines += part.lines
-        whole.outcomes.update(part.outcomes)
-        whole.robots.update(part.robots)
-        whole.documents += part.documents
-        whole.size += part.size
-        whole.duplicates += part.duplicates
-        whole.duplicate_size += part.duplicate_size
-        whole.times, whole.depths = _added(whole.times, part.times), _added(whole.depths, part.depths)
-        whole.sizes = [_added(mine, theirs) for mine, theirs in zip(whole.sizes, part.sizes, strict=True)]
-        whole.types.join(part.types)
-        whole.domains.join(part.domains)
-        whole.truncated.join(part.truncated)
-        whole.scripted.join(part.scripted)
-        whole.hosts.join(part.hosts)
+        whole.join(part)
     whole.series = Series.joined(part.series for part in parts)
     return whole
 
 
-def _added(mine: list[int], theirs: list[int]) -> list[int]:
-    return [one + other for one, other in zip(mine, theirs, strict=True)]
+def _sum(mine: Any, theirs: Any) -> Any:
+    """Return the sum of numbers, of counters, or of lists of these, place by place."""
+    if isinstance(mine, list):
+        return [_sum(one, other) for one, other in zip(mine, theirs, strict=True)]
+    return mine + theirs
 
 
 def figures(statistics: Statistics) -> dict[str, Any]:
     """A few kilobytes, whatever the size of the crawl."""
-    series = statistics.series
     return {
         "urls": statistics.lines,
         "documents": statistics.documents,
@@ -236,13 +231,7 @@ def figures(statistics: Statistics) -> dict[str, Any]:
         "depths": {str(depth): number for depth, number in enumerate(statistics.depths) if number},
         "top_level_domains": _first(statistics.domains),
         "hosts": _hosts(statistics.hosts),
-        "series": {
-            "start": series.start // 1000,
-            "seconds": series.width // 1000,
-            "downloads": series.downloads,
-            "documents": series.documents,
-            "bytes": series.sizes,
-        },
+        "series": statistics.series.table(),
     }
 
 
@@ -258,11 +247,7 @@ def lowest(bits: int) -> int:
 
 def _first(tally: Tally) -> dict[str, list[int]]:
     """Number and bytes of the most frequent names, and of all others together."""
-    rows = tally.rows()
-    first = {name: [number, size] for name, number, size in rows[:MOST]}
-    rest = rows[MOST:]
-    others = [tally.others[0] + sum(row[1] for row in rest), tally.others[1] + sum(row[2] for row in rest)]
-    return first | ({OTHERS: others} if others[0] else {})
+    return {name: [number, size] for name, number, size in tally.first(MOST)}
 
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from siphashc import siphash
 
 from webcrawl.base.url_text import visible
+from webcrawl.store.jobdir.stats_file import OTHERS
 
 Row = tuple[str, int, int]  # name, count, bytes
 
@@ -55,6 +56,14 @@ class Tally:
         """All names, the most frequent first."""
         rows = [(name, number, size) for name, (number, size) in self.names.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+    def first(self, most: int) -> list[Row]:
+        """Return so many of these rows, and one of all others together if there are any."""
+        rows = self.rows()
+        number, size = self.others
+        number += sum(row[1] for row in rows[most:])
+        size += sum(row[2] for row in rows[most:])
+        return [*rows[:most], *([(OTHERS, number, size)] if number else [])]
 
     def save(self) -> list[object]:
         return [self.names, self.others, self.most]
@@ -105,6 +114,11 @@ class HostRow(NamedTuple):
     downloads: int
     missed: int
     missed_size: int
+
+    @property
+    def seconds(self) -> float:
+        """The mean duration of its downloads."""
+        return self.milliseconds / self.downloads / 1000
 
 
 class Hosts:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from webcrawl.base.model import FAILURES
+from webcrawl.store.jobdir.figures import Turns
 from webcrawl.store.jobdir.revisit_figures import figures_of
 
 PATH = "logs/history.jsonl"
@@ -55,16 +56,11 @@ def _kind(status: int) -> str:
     return {2: "ok", 3: "redirected", 4: "not_found", 5: "server_error"}.get(status // 100, "refused")
 
 
-def hosts_asked(figures: Mapping[str, Any]) -> int:
-    """Hosts with a request under way: one with several (HOST_CONNECTIONS) counts once."""
-    return int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
-
-
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
-    row["asked"] = hosts_asked(figures)
+    row["asked"] = Turns.of(figures).asked
     revisits = figures_of(figures)
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
@@ -107,33 +103,20 @@ class Revisited(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """Counters and states at a time, as `moment` has them."""
+    """Figures of a crawl at a time, by the names that they have in `Crawl.glance`."""
 
     at: float
-    pages: float
-    bytes: float
-    failures: float
-    queued: float
-    seen: float
-    asked: float
-    ready: float
-    hosts: float
-    aside: float
-    mix: tuple[float, ...]
-    milliseconds: tuple[float, ...]
+    figures: Mapping[str, float]
+    mix: Mapping[str, float]
     revisits: Revisited | None = None  # if pages are fetched again
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
     """The line that `moment` gave; ValueError, TypeError or KeyError for anything else."""
-    mixed = tuple(map(_number, row["mix"]))
-    if len(mixed) != len(KINDS):
-        raise ValueError("another number of kinds")
     at = _number(row["at"], -LARGEST)  # a clock may stand before 1970
-    plain = {name: _number(row[name]) for name in PLAIN}
-    return Moment(
-        at, **plain, mix=mixed, milliseconds=tuple(map(_number, row["milliseconds"])), revisits=_revisited(row)
-    )
+    figures = {theirs: _number(row[name]) for name, theirs in PLAIN.items()}
+    mix = dict(zip(KINDS, map(_number, row["mix"]), strict=True))
+    return Moment(at, figures, mix, _revisited(row))
 
 
 def read(data: bytes) -> Moment | None:

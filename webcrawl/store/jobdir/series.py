@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import count
+from typing import Any
 
 SLOTS = 720
 FIRST = 1000  # milliseconds of a slot at first
@@ -41,6 +42,11 @@ class Series:
             values.extend([0] * (slot + 1 - len(values)))
         return slot
 
+    @property
+    def active(self) -> float:
+        """Seconds in which anything came: a crawl may have been stopped for a week."""
+        return sum(map(bool, self.downloads)) * self.width / 1000
+
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
         """The sums of several, in slots as wide as the widest of theirs, from the earliest beginning on.
@@ -54,6 +60,24 @@ class Series:
             slots = zip(part.downloads, part.documents, part.sizes, strict=True)
             for middle, (downloads, documents, size) in zip(count(part.start + part.width // 2, part.width), slots):
                 made.add(middle, documents, size, downloads)
+        return made
+
+    def table(self) -> dict[str, Any]:
+        """Return what stats.json has of it; times are in whole seconds there."""
+        return {
+            "start": self.start // 1000,
+            "seconds": self.width // 1000,
+            "downloads": self.downloads,
+            "documents": self.documents,
+            "bytes": self.sizes,
+        }
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any]) -> Series:
+        """Return the series that `table` gave."""
+        made = cls(width=1000 * table["seconds"])
+        made.start = 1000 * table["start"]
+        made.downloads, made.documents, made.sizes = table["downloads"], table["documents"], table["bytes"]
         return made
 
     def save(self) -> list[object]:

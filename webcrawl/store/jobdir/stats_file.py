@@ -10,11 +10,11 @@ from typing import Any
 
 from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.revisit_figures import PREFIX, figures_of, together
 from webcrawl.store.jobdir.series import Series
 
 NAME = "stats.json"
 STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
+ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing
 RECOGNISED = "recognised/"  # before the names of counters of answers, by what these are instead of pages
 REFUSED = "browser/refused"  # requests of rendered pages: a counter of all, and with the reason behind a slash
@@ -94,99 +94,6 @@ def check(jobdir: Path) -> Iterator[DamagedFile]:
 MOST = 20  # names of each kind
 OTHERS = "(others)"
 
-# Every drone reads all seeds, at the same time, and hears which hosts are paused, whose they may become
-LARGEST = ("seeds", "bad_seeds", "seed_lists_away", "hosts_paused", "outage/seconds", "seconds", "at")
-EARLIEST = ("started",)
-SOONEST = "aside_due"  # 0: nothing is due
-RATE = "seen/cache_hit_rate"
-LISTS = ("milliseconds", "levels")  # numbers by place
-APART = (
-    "reason",
-    "trouble",
-    "bound",
-    "statistics",
-    "drones",
-    "mix",
-    "in_force",
-    RATE,
-    SOONEST,
-    *LISTS,
-)  # not by their values alone
-MAIN = (  # what the list of drones has of each
-    *("drone", "state", "reason", "pages", "answers", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
-    *("host", "jobdir", "trouble"),
-)
-
-
-def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The figures of all drones, by the names that a single crawl has in stats.json; `drones`: each one's main ones.
-
-    Each of `stats` is what a drone's stats.json has, or `Report.stats()`.
-    """
-    each = [*stats]
-    total: dict[str, Any] = {}
-    for one in each:
-        for name, value in one.items():
-            if name in APART:
-                continue
-            if name in LARGEST:
-                total[name] = max(total.get(name, value), value)
-            elif name in EARLIEST:
-                total[name] = min(total.get(name, value), value)
-            elif isinstance(value, (int, float)):  # of words, such as what a drone waits for, there is no sum
-                total[name] = total.get(name, 0) + value
-    total.pop("drone", None)
-    total |= _apart(each, total)
-    total["drones"] = [{name: one[name] for name in MAIN if name in one} for one in each]
-    return total
-
-
-def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Figures of pages that are fetched again; none if no drone has any."""
-    found = [*filter(None, map(figures_of, each))]
-    return {PREFIX + name: number for name, number in together(found).numbers().items()} if found else {}
-
-
-def _apart(each: list[Mapping[str, Any]], total: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if any(RATE in one for one in each):
-        known = total.get("links/known", 0)
-        asked = total.get("seen/submitted", 0) + known
-        found[RATE] = (total.get("seen/cache_hits", 0) + known) / asked if asked else 0.0
-    if any(SOONEST in one for one in each):
-        found[SOONEST] = min(filter(None, (one.get(SOONEST) for one in each)), default=0.0)
-    if any("reason" in one for one in each):
-        found["reason"] = _reason([one.get("reason") for one in each])
-    if any("trouble" in one for one in each):
-        found["trouble"] = _trouble(each)
-    if any("mix" in one for one in each):
-        found["mix"] = added_names(one["mix"] for one in each if isinstance(one.get("mix"), Mapping))
-    for name in LISTS:
-        if any(name in one for one in each):
-            found[name] = added([one[name] for one in each if isinstance(one.get(name), Sequence)])
-    if any("in_force" in one for one in each):
-        found["in_force"] = [*dict.fromkeys(line for one in each for line in one.get("in_force", ()))]
-    found |= revisits(each)
-    if any("statistics" in one for one in each):
-        found["statistics"] = tables(one["statistics"] for one in each if "statistics" in one)
-    return found
-
-
-def _reason(reasons: list[str | None]) -> str | None:
-    """None while a drone runs; then what all say, or else the first that is not the plain end."""
-    if None in reasons:
-        return None
-    return next((reason for reason in reasons if reason != "finished"), "finished")
-
-
-def _trouble(each: list[Mapping[str, Any]]) -> str:
-    """The first trouble of drones, and how many have any, of those that say so: one that has left says nothing."""
-    told = [one["trouble"] for one in each if "trouble" in one]
-    troubles = [*filter(None, told)]
-    if not troubles:
-        return ""
-    return troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
-
 
 def added(lists: Sequence[Sequence[int]]) -> list[int]:
     """Lists of any lengths, number by number."""
@@ -213,7 +120,7 @@ Rows = dict[str, list[int]]
 RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which column
 
 
-def tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """All of these together."""
     each = [*figures]
     found = {name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()}
@@ -270,22 +177,7 @@ def _most(each: list[Rows], column: int) -> Rows:
 
 
 def _series(each: list[dict[str, Any]]) -> dict[str, Any]:
-    total = Series()
-    starts = [one["start"] for one in each if one["downloads"]]
-    if starts:
-        total.start = 1000 * min(starts)
-        total.width = 1000 * max(one["seconds"] for one in each if one["downloads"])
-    for one in each:
-        rows = zip(one["downloads"], one["documents"], one["bytes"], strict=True)
-        for slot, (downloads, documents, size) in enumerate(rows):
-            total.add(1000 * (one["start"] + slot * one["seconds"]), documents, size, downloads)
-    return {
-        "start": total.start // 1000,
-        "seconds": total.width // 1000,
-        "downloads": total.downloads,
-        "documents": total.documents,
-        "bytes": total.sizes,
-    }
+    return Series.joined(map(Series.of, each)).table()
 
 
 MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json

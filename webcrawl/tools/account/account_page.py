@@ -7,14 +7,15 @@ import io
 from collections.abc import Iterator
 from operator import itemgetter
 
+from webcrawl.base import numbers
 from webcrawl.base.dates import iso
+from webcrawl.base.markup import Html, tag
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.account.site_account import Account, AccountRow, unknown
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Column, Html, head, note, section, table, tag
+from webcrawl.tools.report.elements import Column, note, section, standalone_page, table
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
 MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids
@@ -37,7 +38,7 @@ def page(account: Account, now: float) -> str:
     parts = (_doubts(account), *_wishes(account, now), *map(note, _figures(account)), *_rules(account))
     footer = tag("footer", note(f"Made by {program()} account at {numbers.when(now)}. Times are UTC."))
     body = tag("body", header, tag("main", *parts, _requests(account)), footer)
-    return f"<!doctype html>\n{tag('html', head(f'Requests to {account.site.name}', POLICY), body, lang='en')}\n"
+    return standalone_page(f"Requests to {account.site.name}", body, POLICY)
 
 
 def _lead(account: Account) -> list[str]:

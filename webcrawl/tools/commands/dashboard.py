@@ -56,7 +56,7 @@ class Command(ToolCommand):
 
 
 def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
-    from webcrawl.tools.dashboard.crawl_states import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
+    from webcrawl.tools.dashboard.crawls import Finder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
         need_jobdir(jobdir, is_jobdir)

@@ -206,7 +206,7 @@ class GraphExport(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export graph JOBDIR")
-        from webcrawl.tools.report.graph import write_graph  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.host_graph import write_graph  # noqa: PLC0415 - Scrapy imports every command for any
 
         folder = Path(opts.o)
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from webcrawl.tools.report import markup, numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, tag
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
+from webcrawl.tools.report import elements
+from webcrawl.tools.report.elements import Cell, Column
 
 MOST_ROWS, MOST_DEPTH = 500, 4
 LONGEST = 2000  # characters of a text
@@ -58,7 +60,7 @@ def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str 
     names = list(dict.fromkeys(name for row in shown for name in row))
     columns = [Column(words(name), _kind(name, [row.get(name) for row in shown])) for name in names]
     cells = [[_cell(name, row.get(name), link) for name in names] for row in shown]
-    return join(markup.table(None, columns, cells, caption), _more(len(rows)))
+    return join(elements.table(None, columns, cells, caption), _more(len(rows)))
 
 
 def _kind(name: object, values: Sequence[Any]) -> str:

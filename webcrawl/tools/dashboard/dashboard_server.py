@@ -19,16 +19,14 @@ from typing import Any
 
 from aiohttp import web
 
+from webcrawl.base.markup import Html
 from webcrawl.net.host_header import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
-from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
-from webcrawl.tools.dashboard.crawl_states import Ask, Finder, Known
-from webcrawl.tools.dashboard.crawl_watch import FRESH, INTERVAL, Watch
-from webcrawl.tools.dashboard.pages import crawl_list as crawls
-from webcrawl.tools.dashboard.pages.command_pages import sure_content
-from webcrawl.tools.dashboard.pages.crawl_page import FIRST, TABS, Shown, common, crawl_page
-from webcrawl.tools.dashboard.pages.frame import Parts, Site
-from webcrawl.tools.report.markup import Html
+from webcrawl.tools.dashboard.commands import Ordering, sure_content
+from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Shown, common, crawl_page, crawls_page, crawls_parts
+from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Known, Watch
+from webcrawl.tools.dashboard.frame import Parts, Site
+from webcrawl.tools.dashboard.tabs import LIVE, Contents, Why
 from webcrawl.tools.why.answer import why
 
 LARGEST = 64 << 10  # bytes of a form
@@ -80,8 +78,6 @@ class Server:
 
     async def _close(self, _: web.Application) -> None:
         self._streams.close()
-        for watch in self._watches.values():
-            await watch.close()
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     # -- all crawls
@@ -99,20 +95,16 @@ class Server:
             watch = self._watches[known.id] = Watch(known, self._ask, self._executor, self._defaults)
         return watch
 
-    async def _rows(self) -> list[crawls.Row]:
-        watches = [self._watch(known) for known in await self._found()]
-        samples = await asyncio.gather(*(watch.sample() for watch in watches))
-        return [(watch.known, sample, watch.moments()) for watch, sample in zip(watches, samples, strict=True)]
+    async def _all(self) -> list[Shown]:
+        return await asyncio.gather(*(self._shown(self._watch(known)) for known in await self._found()))
 
     async def _crawls(self, request: web.Request) -> web.StreamResponse:
         del request
-        return _html(crawls.crawls_page(self._site, await self._rows(), self._where))
+        return _html(crawls_page(self._site, await self._all(), self._where))
 
     async def _crawls_events(self, request: web.Request) -> web.StreamResponse:
-        async def parts(number: int) -> Parts:
-            if number:
-                await asyncio.sleep(INTERVAL)
-            return crawls.crawls_parts(self._site, await self._rows(), self._where)
+        async def parts() -> Parts:
+            return crawls_parts(await self._all(), self._where)
 
         return await self._streams.serve(request, parts)
 
@@ -148,12 +140,9 @@ class Server:
         tab = "" if tab == "overview" else tab
         if tab not in LIVE:
             raise web.HTTPNotFound(text="there is no such page\n")
-        look = 0
 
-        async def parts(number: int) -> Parts:
-            nonlocal look
-            look, sample = await watch.next(look if number else 0)
-            shown = Shown(self._site, watch.known, sample, watch.moments())
+        async def parts() -> Parts:
+            shown = await self._shown(watch)
             return {**common(shown), **await self._contents.parts(watch, shown, tab, request.query)}
 
         return await self._streams.serve(request, parts)
@@ -206,8 +195,8 @@ class Streams:
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()
 
-    async def serve(self, request: web.Request, parts: Callable[[int], Awaitable[Parts]]) -> web.StreamResponse:
-        """Until the browser goes away. `parts` waits for news; it is given the number of the event, 0 for the first."""
+    async def serve(self, request: web.Request, parts: Callable[[], Awaitable[Parts]]) -> web.StreamResponse:
+        """Until the browser goes away: those parts that have changed, every two seconds."""
         task = asyncio.current_task()
         if len(self._open) >= MOST or task is None:
             raise web.HTTPServiceUnavailable(text="too many pages are open\n", headers={"Retry-After": "30"})
@@ -216,13 +205,12 @@ class Streams:
         try:
             await answer.prepare(request)
             sent: dict[str, Html] = {}
-            number = 0
             while True:
-                made = await parts(number)
+                made = await parts()
                 news = {name: html for name, html in made.items() if sent.get(name) != html}
                 sent.update(news)
                 await answer.write(b"data: %s\n\n" % json.dumps(news).encode())
-                number += 1
+                await asyncio.sleep(INTERVAL)
         except ConnectionResetError:
             return answer
         except Exception:

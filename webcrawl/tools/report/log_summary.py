@@ -139,7 +139,7 @@ def _failed(status: int) -> bool:
 
 @dataclass
 class Log:
-    """Findings of one pass over the log."""
+    """Findings of one pass over the logs of a crawl, or of all drones of a hive."""
 
     lines: int = 0
     damaged: int = 0
@@ -164,67 +164,53 @@ class Log:
         for url in [url for url in self.walls if host_of(url.decode("utf-8", "replace")) in hosts]:
             self._go_on(url)
 
+    def read(self, path: Path, end: int, start: int = 0, statistics: Statistics | None = None) -> int:
+        """Add the lines between two places of a log, and return the place behind the last of them.
+
+        `statistics` gets every line too, if it has heard of none.
+        """
+        place = start
+        try:
+            file = regular(path)
+        except OSError:
+            return place
+        with file:
+            file.seek(start)
+            for lines, size in _batches(file, end - start):
+                place += size
+                self.lines += len(lines)
+                for line in lines:
+                    try:
+                        self.take(line, statistics)
+                    except (ValueError, IndexError, OverflowError):
+                        self.damaged += 1
+        return place
+
+    def take(self, line: bytes, statistics: Statistics | None = None) -> None:
+        """Add a line of crawl.log; ValueError, IndexError or OverflowError if it is damaged."""
+        found = fields(line)
+        if found is None:
+            raise ValueError("no line of this log")
+        _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
+        status = int(code)
+        size = 0 if sent == b"-" else int(sent)
+        milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
+        if statistics is not None:
+            read_line(statistics, line.decode("ascii").split())
+        if path[-1:] not in OURS:
+            wall = b"wall:" in notes and walled(notes.decode("ascii").split(","))
+            self.ended(url, seed, status, wall=wall)
+            if seed != b"-":
+                self.seeds.add(seed, path, status, size, wall=wall)
+            if size >= self.large and 200 <= status < 300 and not wall:
+                self.large = _keep(self.largest, (size, url))
+        if milliseconds > self.slow:
+            self.slow = _keep(self.slowest, (milliseconds, url))
+
     def _go_on(self, url: bytes) -> None:
         if (before := self.walls.pop(url, None)) is not None:
             self.walled[before[1]] += 1
             self.seeds.take_back(*before)
-
-
-def read_log(path: Path, length: int, statistics: Statistics | None = None, log: Log | None = None) -> Log:
-    """The first `length` bytes, added to `log`; `statistics` gets every line too, if it has heard of none."""
-    log = log or Log()
-    try:
-        file = regular(path)
-    except OSError:
-        log.missing += length
-        return log
-    with file:
-        for lines in _batches(file, length, log):
-            log.lines += len(lines)
-            for line in lines:
-                try:
-                    take(log, line, statistics)
-                except (ValueError, IndexError, OverflowError):
-                    log.damaged += 1
-    return log
-
-
-def _batches(file: BinaryIO, length: int, log: Log) -> Iterator[list[bytes]]:
-    """The lines of some megabytes at a time, which takes half the time of one after the other."""
-    left, rest = length, b""
-    while left and (data := file.read(min(BATCH, left))):
-        left -= len(data)
-        lines = (rest + data).split(b"\n")
-        rest = lines.pop()
-        if len(rest) > LONGEST_LINE:  # no line of ours
-            lines.append(rest[:LONGEST_LINE])
-            rest = b""
-        yield lines
-    log.missing += left
-    if rest:
-        yield [rest]
-
-
-def take(log: Log, line: bytes, statistics: Statistics | None = None) -> None:
-    """A line of crawl.log; ValueError, IndexError or OverflowError if it is damaged."""
-    found = fields(line)
-    if found is None:
-        raise ValueError("no line of this log")
-    _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
-    status = int(code)
-    size = 0 if sent == b"-" else int(sent)
-    milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
-    if statistics is not None:
-        read_line(statistics, line.decode("ascii").split())
-    if path[-1:] not in OURS:
-        wall = b"wall:" in notes and walled(notes.decode("ascii").split(","))
-        log.ended(url, seed, status, wall=wall)
-        if seed != b"-":
-            log.seeds.add(seed, path, status, size, wall=wall)
-        if size >= log.large and 200 <= status < 300 and not wall:
-            log.large = _keep(log.largest, (size, url))
-    if milliseconds > log.slow:
-        log.slow = _keep(log.slowest, (milliseconds, url))
 
 
 def _keep(heap: list[Extreme], one: Extreme) -> int:
@@ -235,3 +221,17 @@ def _keep(heap: list[Extreme], one: Extreme) -> int:
     if one > heap[0]:
         heapreplace(heap, one)
     return heap[0][0]
+
+
+def _batches(file: BinaryIO, length: int) -> Iterator[tuple[list[bytes], int]]:
+    """Yield the whole lines of some megabytes at a time, and their bytes: that takes half the time of single ones."""
+    left, rest = length, b""
+    while left and (data := file.read(min(BATCH, left))):
+        left -= len(data)
+        size = len(rest) + len(data)
+        lines = (rest + data).split(b"\n")
+        rest = lines.pop()
+        if len(rest) > LONGEST_LINE:  # no line of ours
+            lines.append(rest[:LONGEST_LINE])
+            rest = b""
+        yield lines, size - len(rest)

@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.content.neardup.near_duplicates import DISTANCE
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics.statistics import Statistics, host_of
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.log_summary import Log, read_log
-from webcrawl.tools.report.markup import Html, head, join, note, tag
-from webcrawl.tools.report.report_source import Source, one_of, read_source
-from webcrawl.tools.report.sections import document_sections as content
-from webcrawl.tools.report.sections import overview, seeds, waiting
-from webcrawl.tools.report.sections import revisit_section as revisits
-from webcrawl.tools.report.sections import server_sections as hosts
-
-CONTENTS = {
-    "time": "Over time",
-    "bound": "What bounded it",
-    "revisits": "Revisits",
-    "outcomes": "Outcomes",
-    "wrong": "What went wrong",
-    "seeds": "Seeds",
-    "types": "Types",
-    "sizes": "Sizes",
-    "hosts": "Hosts",
-    "domains": "Domains",
-    "depth": "Depth",
-    "skipped": "Skipped",
-    "waiting": "Waiting",
-    "disk": "Disk",
-    "settings": "Settings",
-}
+from webcrawl.tools.report import documents, hosts, overview, revisits, waiting
+from webcrawl.tools.report.elements import note, standalone_page
+from webcrawl.tools.report.log_summary import Log, SeedTable
+from webcrawl.tools.report.report_source import Source, read_source
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
@@ -48,13 +31,17 @@ def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DI
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
     log = Log()
+    return page(read_all(jobdir, lambda crawl: _read(crawl, log)), log, defaults, now, near)
+
+
+def read_all(jobdir: Path, read: Callable[[Path], Source] = read_source) -> Source:
+    """Read a crawl, or all drones of a hive as one."""
     if hive_of(jobdir) is None:
-        return page(_read(jobdir, log), log, defaults, now, near)
-    sources = [_read(crawl.path, log) for crawl in JobDir.all(jobdir)]
-    source = one_of(jobdir, sources)
+        return read(jobdir)
+    source = Source.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
     missing = absent_drones(jobdir)
     source.odd += [f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing]
-    return page(source, log, defaults, now, near)
+    return source
 
 
 def _read(jobdir: Path, log: Log) -> Source:
@@ -64,7 +51,8 @@ def _read(jobdir: Path, log: Log) -> Source:
         source.statistics = Statistics(source.key)
     heard = None if source.complete else source.statistics
     before = log.walled.copy()
-    read_log(source.jobdir / LOG, source.outputs.get(LOG, 0), heard, log)
+    length = source.outputs.get(LOG, 0)
+    log.missing += length - log.read(jobdir / LOG, length, statistics=heard)
     log.leave_out(source.state.shut)
     source.statistics.outcomes -= log.walled - before
     return source
@@ -76,48 +64,52 @@ def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near
     policy = "; ".join(
         ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{_hash(script)}'", "base-uri 'none'")
     )
+    made = {one: one.make() for one in sections(source, log, defaults, near)}
     body = tag(
         "body",
-        _header(source),
-        tag("main", odd(source, log), *(make() for make in sections(source, log, defaults, near).values())),
+        _header(source, [section for section, html in made.items() if html is not None]),
+        tag("main", odd(source, log), *made.values()),
         _footer(log, now),
         tag("script", script),
     )
-    return f"<!doctype html>\n{tag('html', head(f'Crawl report: {_name(source)}', policy), body, lang='en')}\n"
+    return standalone_page(f"Crawl report: {_name(source)}", body, policy)
 
 
-def sections(
-    source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE
-) -> dict[str, Callable[[], Html | None]]:
-    """What makes each section, by its name, in the order of the page; the dashboard shows them too."""
-    return {
-        "overview": lambda: overview.overview(source, log),
-        "drones": lambda: hosts.drones(source),
-        "time": lambda: overview.over_time(source),
-        "bound": lambda: overview.bound(source),
-        "revisits": lambda: revisits.revisits(source),
-        "outcomes": lambda: overview.outcomes(source),
-        "wrong": lambda: overview.wrong(source),
-        "seeds": lambda: seeds.seeds(source, log),
-        "types": lambda: content.types(source),
-        "sizes": lambda: content.sizes(source),
-        "copies": lambda: content.copies(source, near),
-        "hosts": lambda: hosts.servers(source),
-        "domains": lambda: hosts.domains(source),
-        "depth": lambda: content.depth(source),
-        "extremes": lambda: waiting.extremes(log),
-        "skipped": lambda: waiting.skipped(source),
-        "waiting": lambda: waiting.waiting(source),
-        "disk": lambda: waiting.disk(source),
-        "settings": lambda: waiting.terms(source, defaults),
-    }
+class Section(NamedTuple):
+    """A section of the report, and what the table of contents calls it; nothing: it has no place there."""
+
+    name: str
+    title: str
+    make: Callable[[], Html | None]
 
 
-def _header(source: Source) -> Html:
-    contents = {"drones": "Drones", **CONTENTS} if source.drones else CONTENTS
-    if source.revisits is None:
-        contents = {name: words for name, words in contents.items() if name != "revisits"}
-    links = [tag("a", words, href=f"#{name}") for name, words in contents.items()]
+def sections(source: Source, log: Log, defaults: Mapping[str, str], near: int = DISTANCE) -> list[Section]:
+    """Return all sections in the order of the page; the dashboard shows them too."""
+    return [
+        Section("overview", "", lambda: overview.overview(source, log)),
+        Section("drones", "Drones", lambda: hosts.drones(source)),
+        Section("time", "Over time", lambda: overview.over_time(source)),
+        Section("bound", "What bounded it", lambda: overview.bound(source)),
+        Section("revisits", "Revisits", lambda: revisits.revisits(source.revisits)),
+        Section("outcomes", "Outcomes", lambda: overview.outcomes(source)),
+        Section("wrong", "What went wrong", lambda: overview.wrong(source)),
+        Section("seeds", "Seeds", lambda: waiting.seeds(source, log)),
+        Section("types", "Types", lambda: documents.types(source)),
+        Section("sizes", "Sizes", lambda: documents.sizes(source)),
+        Section("copies", "", lambda: documents.copies(source, near)),
+        Section("hosts", "Hosts", lambda: hosts.servers(source)),
+        Section("domains", "Domains", lambda: hosts.domains(source)),
+        Section("depth", "Depth", lambda: documents.depth(source)),
+        Section("extremes", "", lambda: documents.extremes(log)),
+        Section("skipped", "Skipped", lambda: waiting.skipped(source)),
+        Section("waiting", "Waiting", lambda: waiting.waiting(source)),
+        Section("disk", "Disk", lambda: overview.disk(source)),
+        Section("settings", "Settings", lambda: overview.terms(source, defaults)),
+    ]
+
+
+def _header(source: Source, contents: Sequence[Section]) -> Html:
+    links = [tag("a", section.title, href=f"#{section.name}") for section in contents if section.title]
     return tag(
         "header",
         tag("p", "Crawl report", class_="kind"),
@@ -172,3 +164,65 @@ def _footer(log: Log, now: float) -> Html:
 
 def _hash(script: str) -> str:
     return b64encode(sha256(script.encode()).digest()).decode()
+
+
+AT_ONCE = 64 << 20  # bytes of crawl.log that are read each time
+SEEDS = 200_000  # known by name, and URLs that a wall answered last
+LEFT_OUT = ("overview", "drones", "copies")  # shown as they are now; and what takes a pass over a log of its own
+
+
+class LiveReport:
+    """The sections of a crawl or hive that may be running, which are read again and again.
+
+    `read` may run in a thread, one at a time; `sections` are those that it made last.
+    """
+
+    def __init__(self, jobdir: Path, crawls: Sequence[Path], defaults: Mapping[str, str]) -> None:
+        self._jobdir, self._defaults = jobdir, defaults
+        self._logs = [crawl / LOG for crawl in crawls]
+        self._begin()
+        self.sections: Mapping[str, Html] = {"note": note("The report is being read.")}
+
+    def _begin(self) -> None:
+        self.log = Log(seeds=SeedTable(SEEDS), room=SEEDS)
+        self._places = dict.fromkeys(self._logs, 0)
+
+    def read(self) -> None:
+        """Reads the last checkpoint, and what came into the logs since the last time."""
+        try:
+            left = self.read_logs()
+            source = read_all(self._jobdir)
+        except (StoreError, OSError) as error:
+            self.sections = {"note": note(f"No figures of a checkpoint: {error}.")}
+            return
+        source.statistics.outcomes -= self.log.walled + self._behind_walls(source)
+        made = {one.name: one.make() for one in sections(source, self.log, self._defaults) if one.name not in LEFT_OUT}
+        shown = {name: html for name, html in made.items() if html is not None}
+        self.sections = {"note": self._note(source, left), **shown}
+
+    def read_logs(self) -> int:
+        """Go on where it was, or begin anew if a log was cut back. Return how many bytes are left for the next time."""
+        sizes = {path: path.stat().st_size if path.exists() else 0 for path in self._logs}
+        if any(sizes[path] < place for path, place in self._places.items()):
+            self._begin()
+        budget = AT_ONCE
+        for path, size in sizes.items():
+            place = self._places[path]
+            end = min(size, place + budget)
+            self._places[path] = self.log.read(path, end, place)
+            budget -= end - place
+        return sum(size - self._places[path] for path, size in sizes.items())
+
+    def _behind_walls(self, source: Source) -> Counter[int]:
+        """Return answers of walls to URLs that wait for these to open: not their end, as `Log.leave_out` has it."""
+        shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
+        hosts = ((host_of(url.decode("utf-8", "replace")), status) for url, (_, status) in self.log.walls.items())
+        return Counter(status for host, status in hosts if host in shut)
+
+    def _note(self, source: Source, left: int) -> Html:
+        more = f" {numbers.size(left)} of crawl.log are not read yet: this page goes on." if left else ""
+        said = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{more}")]
+        if not source.complete:
+            source.complete = True  # what is said of that is so of the report alone
+            said.append(note(f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."))
+        return join(*said, odd(source, self.log))

@@ -16,10 +16,8 @@ from typing import Any
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
-from webcrawl.adapter.extensions.summary import stopped
 from webcrawl.adapter.given_settings import check_log_file
-from webcrawl.adapter.last_lines import last_lines
-from webcrawl.adapter.next_commands import report_command
+from webcrawl.adapter.last_lines import last_lines, report_command
 from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.base.errors import CannotStart
@@ -29,6 +27,7 @@ from webcrawl.crawl.hive.errors import AnotherHive
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
+from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
@@ -125,8 +124,9 @@ class HiveRun:
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
             lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
         report = [report_command(self._folder.path)] if found["answers"] or found["pages"] else []
-        for line in [*lines, *report, *self._nothing(found), *stopped(found.get("reason") or "")]:
-            logger.info("%s", line)
+        for line in [*lines, *report, *self._nothing(found), stopped_by(found.get("reason") or "")]:
+            if line:
+                logger.info("%s", line)
         return supervisor.status or int(watching.trouble is not None or got_nothing(found, self._plan.hops))
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:

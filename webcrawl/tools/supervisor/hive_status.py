@@ -12,9 +12,9 @@ from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.store.jobdir.figures import merged, revisits
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
-from webcrawl.store.jobdir.stats_file import merged, revisits
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -13,20 +12,18 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from webcrawl.base.live_line import LiveLine
-from webcrawl.base.readable import count, short
+from webcrawl.base.readable import count
+from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.process import EmbeddedServer
-from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0  # seconds
 LAST = 2.0  # seconds for the look after the end
-LINES = 10.0  # seconds between two lines in the log, and in which the rate is measured
-BLINK = 0.5  # seconds between two updates of the live line
 
 
 class Change:
@@ -181,12 +178,12 @@ class Display:
         self._live = LiveLine() if live else None
         self._logged, self._clock = logged, clock
         self._next_look = self._next_line = clock()
-        self._since: deque[tuple[float, int]] = deque()
+        self._rate = progress.Rate(clock)
 
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
-        self._next_line += LINES
+        self._next_line += progress.INTERVAL
         return self
 
     def __exit__(
@@ -200,51 +197,28 @@ class Display:
         now = self._clock()
         if now < self._next_look:
             return
-        self._next_look = now + BLINK
-        rate = self._rate(now, int(figures.get("pages", 0)))
+        self._next_look = now + progress.BLINK
+        rate = self._rate.of(int(figures.get("pages", 0)))
         if self._live is not None:
             self._live.update(short_line(figures, rate, drones, down, silent))
         if self._logged and now >= self._next_line:
-            self._next_line = now + LINES
+            self._next_line = now + progress.INTERVAL
             logger.info("%s", line(figures, rate, drones, down, silent))
-
-    def _rate(self, now: float, pages: int) -> float:
-        while len(self._since) > 1 and self._since[1][0] <= now - LINES + BLINK:
-            self._since.popleft()
-        self._since.append((now, pages))
-        then, before = self._since[0]
-        return max(pages - before, 0) / max(now - then, 1e-9)
 
 
 def line(figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()) -> str:
-    """The line of a log, with exact numbers."""
-    pages, answers, queued, hosts, seen, failures, size = (
-        figures.get(name, 0) for name in ("pages", "answers", "queued", "hosts", "seen/keys", "failures", "bytes")
-    )
+    """Return the line of the log."""
     lacking = [f"{', '.join(map(str, some))} {how}" for some, how in ((down, "down"), (silent, "not heard of")) if some]
     away = f" ({', '.join(lacking)})" if lacking else ""
-    trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
-    return (
-        f"{trouble}{count(pages, 'page')} ({rate:.1f}/s) of {count(answers, 'answer')}, {queued} queued, "
-        f"{count(hosts, 'host')}, {seen} seen, {count(failures, 'failure')}, {size / 1e6:.1f} MB"
-        f"{_revisits(figures)}, {count(drones, 'drone')}{away}"
-    )
-
-
-def _revisits(figures: Mapping[str, Any]) -> str:
-    found = figures_of(figures)
-    return "" if found is None else f", {count(found.taken, 'revisit')} ({fresh(found)} fresh)"
+    revisits = progress.revisits_in_words(figures)
+    said = (progress.waits_for(figures), progress.line(figures, rate), *revisits, f"{count(drones, 'drone')}{away}")
+    return ", ".join(filter(None, said))
 
 
 def short_line(
     figures: Mapping[str, Any], rate: float, drones: int, down: Sequence[int], silent: Sequence[int] = ()
 ) -> str:
-    """The progress in a line for a terminal of 80 columns."""
-    queued, hosts, failed, size = (short(figures.get(name, 0)) for name in ("queued", "hosts", "failures", "bytes"))
-    pages = count(figures.get("pages", 0), "page", short)
+    """Return the line of a terminal."""
     lacking = len(down) + len(silent)
     working = f"{drones - lacking}/{drones}" if lacking else str(drones)
-    trouble = f"{figures['trouble']}  " if figures.get("trouble") else ""
-    revisits = figures_of(figures)
-    known = f"hosts {hosts}" if revisits is None else f"fresh {fresh(revisits)}"
-    return f"{trouble}{pages} {short(rate)}/s  queue {queued}  {known}  failed {failed}  {size}B  drones {working}"
+    return f"{progress.short_line(figures, rate)}  drones {working}"

@@ -1,31 +1,22 @@
-"""A crawl or hive: its header with the first things one wants to know and to do, and the page of its figures."""
+"""The list of all crawls, and of each its header and figures: what one wants to know and to do first."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
+from webcrawl.base.program import program
 from webcrawl.crawl.bound import in_words
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.crawl_states import Known, Sample, told
-from webcrawl.tools.dashboard.pages.frame import Site, badge, button, choice, page, part, top
-from webcrawl.tools.dashboard.signs import bytes_per_second, lately, pages_per_second, signs, waits_for
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
+from webcrawl.tools.dashboard.crawls import Known, Sample, saved_at, told
+from webcrawl.tools.dashboard.frame import Parts, Site, badge, button, choice, hidden, page, part, top
+from webcrawl.tools.dashboard.signs import bytes_per_second, does, pages_per_second, per_second, rate_of, signs
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 
-TABS = {
-    "": "Overview",
-    "hosts": "Hosts",
-    "errors": "Errors",
-    "seeds": "Seeds",
-    "log": "Log",
-    "why": "Why?",
-    "commands": "Commands",
-}
-LONGEST = 500  # characters of a sentence
-ORDERS = 5  # in force by command, that are named
-FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
-FAILED = (3, 4)  # kinds of ends that are failures: errors of servers, and no answer
+ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 
 
 @dataclass(frozen=True)
@@ -40,6 +31,82 @@ class Shown:
     def at(self, *parts: str, **query: str | None) -> str:
         """The address of one of its pages."""
         return self.site.at("c", self.known.id, *parts, **query)
+
+    def link(self, name: str, text: str) -> str | None:
+        """The address of what is known of a URL or host in an answer; `name` is its column."""
+        if "://" in text[:12]:
+            return self.at("why", url=text)
+        return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
+
+
+def crawls_page(site: Site, crawls: Sequence[Shown], where: str) -> str:
+    """The document."""
+    parts = crawls_parts(crawls, where)
+    header = tag("header", top(site), tag("h1", "Crawls"))
+    return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
+
+
+def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
+    """The parts that change of it."""
+    if not crawls:
+        found = tag(
+            "div",
+            tag("h2", "No crawl yet"),
+            note("There is none in ", tag("code", where), ". It appears here as soon as one begins:"),
+            tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
+            class_="empty",
+        )
+        return {"crawls": found}
+    ranked = sorted(crawls, key=lambda one: (ORDER.index(one.sample.state), one.known.name))
+    running = [one for one in ranked if one.sample.runs]
+    pages = sum(rate_of(one.moments) for one in running)
+    said = f"{numbers.number(len(running))} of {numbers.count(len(crawls), 'crawl')} running"
+    together = f", {per_second(pages)} pages together" if running else ""
+    summary = tag("p", f"{said}{together}.", class_="lead")
+    return {"crawls": join(summary, tag("ul", *map(_card, ranked), class_="cards"))}
+
+
+def _card(shown: Shown) -> Html:
+    known, sample = shown.known, shown.sample
+    facts = [
+        ("pages", numbers.number(sample.number("pages"))),
+        ("queued", numbers.number(sample.number("queued"))),
+        ("hosts", numbers.number(sample.number("hosts"))),
+        ("received", numbers.size(sample.number("bytes"))),
+    ]
+    kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
+    seen = saved_at(sample.figures) if not sample.answers else None
+    return tag(
+        "li",
+        tag(
+            "div",
+            tag("h2", tag("a", known.name, href=shown.at())),
+            tag("span", kind, class_="kind") if kind else None,
+            badge(sample.state),
+            class_="who",
+        ),
+        tag("p", does(sample, shown.moments), class_="why"),
+        tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="few"),
+        tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
+        if sample.runs
+        else tag("p", f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "", class_="speed last"),
+        class_=f"card {sample.state}",
+    )
+
+
+TABS = {
+    "": "Overview",
+    "hosts": "Hosts",
+    "errors": "Errors",
+    "seeds": "Seeds",
+    "log": "Log",
+    "why": "Why?",
+    "commands": "Commands",
+}
+LONGEST = 500  # characters of a sentence
+ORDERS = 5  # in force by command, that are named
+FIRST = "first"  # where the buttons of the header lead: the first tab, while other forms lead to that of commands
+FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
 
 
 def crawl_page(shown: Shown, tab: str, content: Html, events: str | None, said: Html | None = None) -> str:
@@ -75,7 +142,7 @@ def state(shown: Shown) -> Html:
             badge(sample.state),
             class_="who",
         ),
-        tag("p", waits_for(sample, shown.moments), class_="lead"),
+        tag("p", does(sample, shown.moments), class_="lead"),
         _bound(sample),
         _buttons(shown) if sample.answers else None,
         class_="state",
@@ -96,8 +163,7 @@ def _buttons(shown: Shown) -> Html:
         button(words, class_=styles.get(name), name="command", value=name, disabled=_unless(shown, name))
         for name, words in names.items()
     ]
-    back = tag("input", type="hidden", name="back", value=FIRST)
-    return shown.site.form(shown.at("commands"), back, *made, class_="buttons")
+    return shown.site.form(shown.at("commands"), hidden("back", FIRST), *made, class_="buttons")
 
 
 def _unless(shown: Shown, name: str) -> str | None:
@@ -117,24 +183,24 @@ def warnings(shown: Shown) -> Html:
 def figures_part(shown: Shown) -> Html:
     """The figures of the first tab as they are now; the report's sections follow them."""
     number, runs = shown.sample.number, shown.sample.runs
-    asked, ready, hosts = shown.sample.asked, number("ready"), number("hosts")
-    waiting = max(hosts - asked - ready, 0)
-    at_work = (
-        (numbers.number(asked), "hosts asked now", f"{numbers.number(ready)} ready, {numbers.number(waiting)} waiting")
-        if runs
-        else (numbers.number(hosts), "hosts in turn", "those with URLs in the back-end")
-    )
+    turns = shown.sample.turns
+    at_work = (numbers.number(number("hosts")), "hosts in turn", "those with URLs in the back-end")
+    if runs:
+        others = f"{numbers.number(turns.ready)} ready, {numbers.number(turns.waiting)} waiting"
+        at_work = (numbers.number(turns.asked), "hosts asked now", others)
     seen = told(shown.sample)
-    failed = numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix)) if seen is not None else "-"
+    failed = (
+        numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix.values())) if seen is not None else "-"
+    )
     pages_now = f"{pages_per_second(shown.moments)} now" if runs else "in all"
-    bytes_now = f"{bytes_per_second(shown.moments)} now" if runs and lately(shown.moments) else "in all"
+    received = bytes_per_second(shown.moments) if runs else None
     made = tiles(
         (numbers.number(number("pages")), "pages", pages_now),
         (numbers.number(number("queued")), "URLs queued", f"{numbers.number(number('aside'))} of them set aside"),
         at_work,
         (numbers.number(number("hosts_aside")), "hosts set aside", f"{failed} of URLs failed"),
         (numbers.number(number("seen/keys")), "URLs known", f"{numbers.number(number('seeds'))} seeds read"),
-        (numbers.size(number("bytes")), "received", bytes_now),
+        (numbers.size(number("bytes")), "received", f"{received} now" if received else "in all"),
     )
     return join(made, _drones(shown))
 

@@ -2,7 +2,7 @@
 
 from tests.crawl.hive.test_drone_report import report
 from webcrawl.crawl.hive.drone_report import State
-from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.store.jobdir.figures import merged
 
 
 class TestMerged:

@@ -1,22 +1,21 @@
-"""The report's sections on what was not crawled, or not yet, and why; on the disk; and on the settings."""
+"""The report's sections on what became of seeds, what was left out, and what waits, and why."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from pathlib import PurePosixPath
+from itertools import islice
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
+from webcrawl.record.statistics.statistics import host_of
 from webcrawl.store.jobdir import left_out
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.log_summary import Extreme, Log
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
-from webcrawl.tools.report.report_source import Source
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
+from webcrawl.tools.report.log_summary import Log, SeedRow
+from webcrawl.tools.report.report_source import Source, State
 
-MIB = 1 << 20
 OVER = "{} over budget, with {}"
 FOLDED = "{} with folded URLs, whose like brought nothing new: {}"
 LET_IN = (
@@ -24,6 +23,73 @@ LET_IN = (
     "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
     f"`{program()} identity page` makes has both."
 )
+MOST_SEEDS = 2000  # rows of the table
+SEED_HEAD = [
+    *(Column("Seed"), Column("Outcome"), Column("Found", "number", "URLs that ended and were found from this seed on")),
+    *(Column("Fetched", "number", "documents among them"), Column("Failed", "number", "no answer, 4xx or 5xx")),
+    Column("Bytes", "size"),
+]
+
+
+def seeds(source: Source, log: Log) -> Html:
+    """Outcomes of seeds, and a row for each: those that failed first."""
+    read, known, ended = source.seeds_read, len(log.seeds), log.seeds.ended
+    if not known and not read:
+        return section("seeds", "Seeds", note("No seed was read from a list, and no URL in crawl.log has one."))
+    missing: list[str] = []
+    if known < read:
+        lists = str(source.seeds.get("src", ""))
+        missing = [*islice(log.seeds.missing(lists, read), MOST_SEEDS // 2)]
+    rows = [_seed_without_line(url, source.state) for url in missing]
+    rows += map(_seed_row, log.seeds.rows(MOST_SEEDS))
+    shown = rows[:MOST_SEEDS]
+    parts = [_seed_outcomes(log), table("seed-table", SEED_HEAD, shown, "What became of each seed")]
+    if len(shown) < known + len(missing):
+        parts.append(
+            note(
+                f"The table has {numbers.number(len(shown))} of {numbers.number(max(known, read))} seeds: first those "
+                "without an outcome, then those that failed, then those that gave nothing. All are in logs/crawl.log.",
+            ),
+        )
+    if ended < read:
+        parts.append(
+            note(
+                f"{numbers.count(read - ended, 'seed')} of {numbers.number(read)} read have no outcome yet: they are "
+                "queued, were dropped by a filter, or are the same URL as another seed.",
+            ),
+        )
+    if log.seeds.more:
+        parts.append(note(f"{numbers.number(log.seeds.more)} lines are of further seeds, for which there was no room."))
+    return section("seeds", "Seeds", join(*parts))
+
+
+def _seed_outcomes(log: Log) -> Html:
+    counts = sorted(log.seeds.outcomes().items(), key=lambda item: (-item[1], item[0]))
+    whole = sum(many for _, many in counts)
+    cells: list[list[Cell]] = [[_outcome_words(status), many, many / whole] for status, many in counts]
+    head = [Column("Outcome"), Column("Seeds", "number"), Column("Share", "share")]
+    if not cells:
+        return note("No seed has an outcome yet.")
+    return table("seed-outcome-table", head, cells, "How seeds ended, after their redirects")
+
+
+def _outcome_words(status: int) -> str:
+    return f"{status} {words.status(status)}" if status else "itself not ended, though URLs found from it have"
+
+
+def _seed_row(row: SeedRow) -> list[Cell]:
+    outcome = _outcome_words(row.status)
+    if row.redirected:
+        outcome += ", after redirects"
+    elif 300 <= row.status < 400 and not row.fetched:
+        outcome += ", to a URL seen before or refused"
+    return [row.url, outcome, row.found, row.fetched, row.failed, row.size]
+
+
+def _seed_without_line(url: str, state: State) -> list[Cell]:
+    status = state.away.get(host_of(url))
+    why = f": its host is set aside, {words.status(status) if status else 'as it asked'}" if status is not None else ""
+    return [url, f"no outcome yet{why}", 0, 0, 0, 0]
 
 
 def skipped(source: Source) -> Html:
@@ -125,90 +191,3 @@ def _queues(source: Source) -> Html:
         return note("No host has URLs in its queue.")
     cells: list[list[Cell]] = [[host.name, host.urls] for host in source.state.queues[:20]]
     return table("queue-table", [Column("Host"), Column("URLs", "number")], cells, "Hosts with the longest queues")
-
-
-def disk(source: Source) -> Html:
-    """Sizes of what was written, and whether the rest will fit."""
-    sizes: Counter[str] = Counter()
-    files: Counter[str] = Counter()
-    for crawl in source.crawls:
-        for path, length in crawl.outputs.items():
-            kind = _kind(path)
-            sizes[kind] += length
-            files[kind] += 1
-    if not sizes:
-        return section("disk", "Disk", note("Nothing was written yet."))
-    cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
-    head = [Column("Output"), Column("Files", "number"), Column("Bytes", "size")]
-    return section(
-        "disk", "Disk", table("output-table", head, cells, "What was written"), _forecast(source, sizes.total())
-    )
-
-
-def _kind(path: str) -> str:
-    where = PurePosixPath(path.removesuffix(".open"))
-    if where.parts[0] == "logs":
-        return path
-    return f"{where.parts[0]}/*{''.join(where.suffixes[-2:]) if where.name.endswith('.gz') else where.suffix}"
-
-
-def _forecast(source: Source, written: int) -> Html:
-    statistics = source.statistics
-    ended = sum(statistics.outcomes.values())
-    if not ended:
-        return note("No URL has ended yet, so nothing can be said of what the rest will need.")
-    each = written / ended
-    need = each * source.queued
-    text = (
-        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} that are queued would "
-        f"need about {numbers.size(need)}, and the links that they lead to come on top."
-    )
-    if source.free is None:
-        return note(text)
-    least = _least(source.terms)
-    fits = "enough" if source.free - least >= need else "too little"
-    pauses = (
-        f"the crawl pauses at {numbers.size(least)} (MIN_FREE_DISK), so this is {fits}" if least else f"this is {fits}"
-    )
-    return note(f"{text} The disk has {numbers.size(source.free)} free; {pauses}.")
-
-
-def _least(terms: Mapping[str, str]) -> int:
-    try:
-        return int(float(terms.get("MIN_FREE_DISK", "1024")) * MIB)
-    except ValueError:
-        return 1024 * MIB
-
-
-def extremes(log: Log) -> Html:
-    """The slowest and the largest answers."""
-    if not log.slowest and not log.largest:
-        return section("extremes", "Slowest and largest", note("There are no answers yet."))
-    return section(
-        "extremes",
-        "Slowest and largest",
-        _extremes("slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"),
-        _extremes("largest-table", log.largest, Column("Bytes", "size"), 1, "Largest documents"),
-    )
-
-
-def _extremes(name: str, found: list[Extreme], column: Column, unit: int, caption: str) -> Html:
-    rows: list[list[Cell]] = [
-        [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
-    ]
-    return table(name, [Column("URL"), column], rows, caption) if rows else note(f"{caption}: none yet.")
-
-
-def terms(source: Source, defaults: Mapping[str, str]) -> Html:
-    """With which settings the crawl was last run."""
-    own = [name for name in source.terms if name == "spider" or name.startswith("-a ")]
-    changed = [
-        name for name, value in source.terms.items() if name not in own and name in defaults and defaults[name] != value
-    ]
-    extra = [name for name in source.terms if name not in own and name not in defaults]
-    rows: list[list[Cell]] = [[name, source.terms[name], ""] for name in own]
-    rows += [[name, source.terms[name], defaults.get(name, "none")] for name in sorted((*changed, *extra))]
-    if not rows:
-        return section("settings", "Settings", note("The state does not say with which settings the crawl was run."))
-    head = [Column("Setting"), Column("Value"), Column("Default")]
-    return section("settings", "Settings", table("terms-table", head, rows, "What differs from the defaults"))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
 from webcrawl.record.statistics.statistics import top_level
 from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
-from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table
+from webcrawl.store.jobdir.stats_file import OTHERS
+from webcrawl.tools.report import charts
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.report_source import Source
 
 MOST = 100  # rows of a table
@@ -85,16 +88,13 @@ def _spread(hosts: Hosts, measure: int, title: str, unit: str, label: Callable[[
 
 def _first(rows: Iterable[HostRow], documents: int) -> Html:
     rows = [row for row in rows if row.documents]
-    first = {row.name: row for by in (_documents, _size) for row in sorted(rows, key=by, reverse=True)[:MOST]}
+    first = {
+        row.name: row
+        for by in (attrgetter("documents"), attrgetter("size"))
+        for row in sorted(rows, key=by, reverse=True)[:MOST]
+    }
     cells: list[list[Cell]] = [
-        [
-            row.name,
-            row.documents,
-            row.documents / documents,
-            row.size,
-            row.failures,
-            row.milliseconds / row.downloads / 1000,
-        ]
+        [row.name, row.documents, row.documents / documents, row.size, row.failures, row.seconds]
         for row in sorted(first.values(), key=lambda row: (-row.documents, row.name))
     ]
     head = [
@@ -104,20 +104,11 @@ def _first(rows: Iterable[HostRow], documents: int) -> Html:
     return table("host-table", head, cells, "Hosts with most documents or bytes")
 
 
-def _documents(row: HostRow) -> int:
-    return row.documents
-
-
-def _size(row: HostRow) -> int:
-    return row.size
-
-
 def _slowest(rows: Iterable[HostRow]) -> Html:
-    slow = [(row.milliseconds / row.downloads / 1000, row) for row in rows if row.downloads >= SLOW]
+    slow = sorted((row for row in rows if row.downloads >= SLOW), key=lambda row: (-row.seconds, row.name))
     if not slow:
         return note(f"No host has answered {SLOW} times yet, so none is called slow.")
-    slow.sort(key=lambda item: (-item[0], item[1].name))
-    cells: list[list[Cell]] = [[row.name, mean, row.downloads] for mean, row in slow[:MOST]]
+    cells: list[list[Cell]] = [[row.name, row.seconds, row.downloads] for row in slow[:MOST]]
     head = [Column("Host"), Column("Mean duration", "seconds"), Column("Downloads", "number")]
     return table("slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times")
 
@@ -154,16 +145,12 @@ def domains(source: Source) -> Html:
         if row.documents:
             hosts[top_level(row.name)] += weight
     whole = sum(hosts.values())
-    rows = statistics.domains.rows()
+    rows = statistics.domains.first(MOST)
+    hosts[OTHERS] = whole - sum(hosts[name] for name, *_ in rows)
     cells: list[list[Cell]] = [
         [_dotted(name), hosts[name], hosts[name] / whole, many, many / statistics.documents, size]
-        for name, many, size in rows[:MOST]
+        for name, many, size in rows
     ]
-    rest = statistics.documents - sum(row[1] for row in rows[:MOST])
-    if rest:
-        left = whole - sum(hosts[row[0]] for row in rows[:MOST])
-        size = statistics.size - sum(row[2] for row in rows[:MOST])
-        cells.append(["(others)", left, left / whole, rest, rest / statistics.documents, size])
     head = [
         *(Column("Domain"), Column("Hosts", "number"), Column("of hosts", "share"), Column("Documents", "number")),
         *(Column("of documents", "share"), Column("Bytes", "size")),
@@ -197,7 +184,7 @@ def drones(source: Source) -> Html | None:
 
 
 def _row(drone: Source, whole: int) -> list[Cell]:
-    statistics, series = drone.statistics, drone.statistics.series
+    statistics = drone.statistics
     return [
         drone.jobdir.name,
         statistics.documents,
@@ -207,7 +194,7 @@ def _row(drone: Source, whole: int) -> list[Cell]:
         sum(many for status, many in statistics.outcomes.items() if status in FAILURES),
         drone.queued,
         drone.state.hosts,
-        sum(map(bool, series.downloads)) * series.width / 1000,
+        statistics.series.active,
         drone.at or None,
         "ended" if drone.clean else "running, or killed",
     ]

@@ -9,7 +9,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from webcrawl.tools.report.markup import Html, join, tag
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 
 WIDE = 1000  # units of the drawing in both directions
 TICKS = 5
@@ -49,6 +50,14 @@ def powers(low: float, high: float, label: Callable[[float], str]) -> Axis:
     return Axis(10.0**bottom, 10.0**top, [(value, label(value)) for value in values], logarithmic=True)
 
 
+def time_axis(lasted: float) -> Axis:
+    """From 0 to so many seconds, in the unit that suits them."""
+    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
+    step = max(nice(lasted / unit / TICKS), 1)
+    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
+    return Axis(0.0, max(lasted, 1e-3), labels)
+
+
 def nice(step: float) -> float:
     """The next larger 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(step))
@@ -84,10 +93,9 @@ class Column:
     title: str
 
 
-def columns(
-    stacks: Sequence[Column], y: Axis, about: tuple[str, str], units: tuple[str, str], x: Axis | None = None
-) -> Html:
+def columns(stacks: Sequence[Column], about: tuple[str, str], units: tuple[str, str], x: Axis | None = None) -> Html:
     """A histogram; every column says on demand what it is. `x`: what stands below instead of the columns' labels."""
+    y = linear(max((sum(stack.parts) for stack in stacks), default=0), numbers.number, least=TICKS)
     width = WIDE / max(len(stacks), 1)
     shapes = []
     for at, stack in enumerate(stacks):

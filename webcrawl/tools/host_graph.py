@@ -15,10 +15,10 @@ from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.store.jobdir.job_dir import NoCrawl
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
+from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.tools.made_tables import Made
-from webcrawl.tools.report.report_source import read_source
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 CHUNK = 1 << 20  # pairs that wait to be counted
@@ -114,7 +114,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
     """The links as of the last checkpoint, in batches; of tables those that are finished, and here."""
     for crawl in crawls_of(jobdir):
-        length = read_source(crawl).outputs.get(LINKS_LOG)
+        length = JobDir.open(crawl).read(lengths).get(LINKS_LOG)
         if length is not None:
             yield from _of_log(crawl / LINKS_LOG, length)
             continue

@@ -1,23 +1,26 @@
-"""The report's first sections: how much, how fast, how URLs ended and what bounded it (Mercator's figures 5 and 6)."""
+"""The report's sections on the whole crawl: how much, how fast, how URLs ended, what bounded it, disk and settings.
+
+Figures 5 and 6 of the Mercator paper are among them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.model import FAILURES, REDIRECTS
-from webcrawl.base.readable import by_type
+from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import WORDS, help_for, shares
-from webcrawl.crawl.crawl_log import CUT
-from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
-from webcrawl.crawl.lost_requests import NAMELESS
+from webcrawl.crawl.figure_sentences import KNOWN, WRONG, Sentences, sentences
 from webcrawl.store.jobdir import left_out, stats_file
 from webcrawl.store.jobdir.series import Series
-from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
-from webcrawl.tools import charts
+from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
-from webcrawl.tools.report import numbers
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.log_summary import Log
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
 from webcrawl.tools.report.report_source import Source
 
 MOST = 240  # points of a line: what a screen can show
@@ -45,9 +48,10 @@ def overview(source: Source, log: Log) -> Html:
 
 
 def rate(series: Series) -> str:
-    """Of the time in which anything came: a crawl may have been stopped for a week."""
-    lasted = sum(map(bool, series.downloads)) * series.width / 1000
-    return f"{numbers.number(round(sum(series.documents) / lasted, 1))} per second" if lasted else "none yet"
+    """Documents per second, of the time in which anything came."""
+    if not series.active:
+        return "none yet"
+    return f"{numbers.number(round(sum(series.documents) / series.active, 1))} per second"
 
 
 def _mean(size: int, documents: int) -> str:
@@ -72,7 +76,7 @@ def over_time(source: Source) -> Html:
     merged = max(-(-len(series.downloads) // MOST), 1)
     documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
     slot *= merged
-    x = time_axis(slot * len(documents))
+    x = charts.time_axis(slot * len(documents))
     begun = numbers.when(series.start / 1000)
     pages = [many / slot for many in documents]
     megabits = [many * 8 / 1e6 / slot for many in sizes]
@@ -104,21 +108,13 @@ def _merged(values: Sequence[int], several: int) -> list[int]:
     return [sum(values[at : at + several]) for at in range(0, len(values), several)]
 
 
-def time_axis(lasted: float) -> charts.Axis:
-    """From 0 to so many seconds, in the unit that suits them."""
-    unit, word = next((one for one in ((86_400, "d"), (3600, "h"), (60, "min")) if lasted >= 3 * one[0]), (1, "s"))
-    step = max(charts.nice(lasted / unit / charts.TICKS), 1)
-    labels = [(step * at * unit, f"{numbers.number(step * at)} {word}") for at in range(int(lasted / unit / step) + 1)]
-    return charts.Axis(0.0, max(lasted, 1e-3), labels)
-
-
 def outcomes(source: Source) -> Html:
     """Outcomes of URLs (figure 6)."""
     statistics = source.statistics
     return section(
         "outcomes",
         "Outcomes",
-        _known(source),
+        *_notes(source, KNOWN),
         _outcomes("outcome-table", "URLs", statistics.outcomes, "How URLs ended, robots.txt and probes apart")
         if statistics.outcomes
         else note("No URL has ended yet."),
@@ -126,17 +122,6 @@ def outcomes(source: Source) -> Html:
         if statistics.robots
         else note("No robots.txt was asked for."),
     )
-
-
-def _known(source: Source) -> Html | None:
-    """Pages that an earlier crawl had already (docs/since.md): those that were unmodified are no documents here."""
-    names = ("unmodified", "identical", "bytes", "unasked")
-    same, again, size, unasked = (source.counters[f"since/{name}"] for name in names)
-    if not same and not again and not unasked:
-        return None
-    unchanged, sent = f"{numbers.count(same, 'page')} unchanged since the earlier crawl", numbers.count(again, "answer")
-    lost = f" The CDX server was of no help with {numbers.count(unasked, 'answer')}." if unasked else ""
-    return note(f"{unchanged} (status 304), {sent} sent again the same: {numbers.size(size)} not stored.{lost}")
 
 
 def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
@@ -147,23 +132,11 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     return table(name, head, cells, caption)
 
 
-def _of_servers(source: Source) -> Iterator[Html]:
-    """Their errors, of which most URLs come again."""
-    counts = {status: source.counters[f"status/{status}"] for status in sorted(SERVER_ERRORS)}
-    if errors := {status: many for status, many in counts.items() if many}:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in errors.items())
-        yield note(f"Answers that were an error of their server, repeats included: {each}.")
-    if refused := sum(many for status, many in source.statistics.outcomes.items() if status in SERVER_ERRORS):
-        where = "awk '$2 == 408 || $2 == 429 || $2 >= 500' logs/crawl.log"
-        yield note(f"{numbers.count(refused, 'URL')} ended with such an error; {where} names them.")
-
-
-def _without_page(source: Source) -> Iterator[Html]:
-    """The URLs that are missing, refused or odd; a redirect is none of these."""
-    found = stats_file.without_page(source.statistics.outcomes)
-    if missing := {status: many for status, many in found.items() if status not in REDIRECTS}:
-        each = ", ".join(f"{many} with {status} ({words.status(status)})" for status, many in missing.items())
-        yield note(f"{numbers.count(sum(missing.values()), 'URL')} gave no page: {each}.")
+def _notes(source: Source, of: Sentences) -> Iterator[Html]:
+    """What the last lines of a run say of all runs as well; here a redirect is none of what went wrong."""
+    outcomes = {status: many for status, many in source.statistics.outcomes.items() if status not in REDIRECTS}
+    figures = {**source.figures, "statistics": {"outcomes": outcomes}, "errors": int(source.stats.get("errors") or 0)}
+    return (note(as_sentence(said)) for said in sentences(figures, of=of))
 
 
 def _cut(source: Source) -> Iterator[Html]:
@@ -171,8 +144,6 @@ def _cut(source: Source) -> Iterator[Html]:
     if cut := source.statistics.truncated.rows():
         head = [Column("Reason"), Column("Answers", "number"), Column("Kept", "size")]
         yield table("cut-table", head, cut, "Answers that were not taken whole")
-    if kinds := {name.removeprefix(CUT): many for name, many in source.counters.items() if name.startswith(CUT)}:
-        yield note(f"Longer than DOWNLOAD_TRUNCATE, by type: {by_type(kinds)}.")
 
 
 def wrong(source: Source) -> Html:
@@ -186,21 +157,7 @@ def wrong(source: Source) -> Html:
     if rows:
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
-    parts += _without_page(source)
-    parts += _of_servers(source)
-    walls, seeming = stats_file.recognised(source.counters)
-    if walls:
-        parts.append(
-            note(f"{numbers.count(sum(walls.values()), 'answer')} of walls came in place of pages, repeats included.")
-        )
-    if seeming:
-        each = ", ".join(f"{many} {kind}" for kind, many in sorted(seeming.items()))
-        parts.append(note(f"Answers that look like something else than pages: {each} (docs/recognise.md)."))
-    if lost := source.counters[UNKEPT] + source.counters[NAMELESS]:
-        requests = f"{numbers.count(lost, 'request')} of the spider lost"
-        parts.append(note(f"{requests}: they could not be kept, or their methods are gone, as the log says."))
-    if unexpected := int(source.stats.get("errors") or 0):
-        parts.append(note(f"{numbers.count(unexpected, 'unexpected error')} in the last run: see logs/errors.log."))
+    parts += _notes(source, WRONG)
     parts += _cut(source)
     if said := left_out.in_words(source.figures):
         parts.append(note(f"Left out: {said}. See Skipped."))
@@ -210,6 +167,7 @@ def wrong(source: Source) -> Html:
     return section("wrong", "What went wrong", join(*parts))
 
 
+MIB = 1 << 20
 HEAD = [Column("Bound by"), Column("Time", "seconds"), Column("Share", "share"), Column("What helps")]
 
 
@@ -227,3 +185,71 @@ def bound(source: Source) -> Html:
         note("Once a second the crawl names the one thing that it waits for most."),
         table("bound-table", HEAD, rows, "Time of the crawl, by what bounded it"),
     )
+
+
+def disk(source: Source) -> Html:
+    """Sizes of what was written, and whether the rest will fit."""
+    sizes: Counter[str] = Counter()
+    files: Counter[str] = Counter()
+    for crawl in source.crawls:
+        for path, length in crawl.outputs.items():
+            kind = _kind(path)
+            sizes[kind] += length
+            files[kind] += 1
+    if not sizes:
+        return section("disk", "Disk", note("Nothing was written yet."))
+    cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
+    head = [Column("Output"), Column("Files", "number"), Column("Bytes", "size")]
+    return section(
+        "disk", "Disk", table("output-table", head, cells, "What was written"), _forecast(source, sizes.total())
+    )
+
+
+def _kind(path: str) -> str:
+    where = PurePosixPath(path.removesuffix(".open"))
+    if where.parts[0] == "logs":
+        return path
+    return f"{where.parts[0]}/*{''.join(where.suffixes[-2:]) if where.name.endswith('.gz') else where.suffix}"
+
+
+def _forecast(source: Source, written: int) -> Html:
+    statistics = source.statistics
+    ended = sum(statistics.outcomes.values())
+    if not ended:
+        return note("No URL has ended yet, so nothing can be said of what the rest will need.")
+    each = written / ended
+    need = each * source.queued
+    text = (
+        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} that are queued would "
+        f"need about {numbers.size(need)}, and the links that they lead to come on top."
+    )
+    if source.free is None:
+        return note(text)
+    least = _least(source.terms)
+    fits = "enough" if source.free - least >= need else "too little"
+    pauses = (
+        f"the crawl pauses at {numbers.size(least)} (MIN_FREE_DISK), so this is {fits}" if least else f"this is {fits}"
+    )
+    return note(f"{text} The disk has {numbers.size(source.free)} free; {pauses}.")
+
+
+def _least(terms: Mapping[str, str]) -> int:
+    try:
+        return int(float(terms.get("MIN_FREE_DISK", "1024")) * MIB)
+    except ValueError:
+        return 1024 * MIB
+
+
+def terms(source: Source, defaults: Mapping[str, str]) -> Html:
+    """With which settings the crawl was last run."""
+    own = [name for name in source.terms if name == "spider" or name.startswith("-a ")]
+    changed = [
+        name for name, value in source.terms.items() if name not in own and name in defaults and defaults[name] != value
+    ]
+    extra = [name for name in source.terms if name not in own and name not in defaults]
+    rows: list[list[Cell]] = [[name, source.terms[name], ""] for name in own]
+    rows += [[name, source.terms[name], defaults.get(name, "none")] for name in sorted((*changed, *extra))]
+    if not rows:
+        return section("settings", "Settings", note("The state does not say with which settings the crawl was run."))
+    head = [Column("Setting"), Column("Value"), Column("Default")]
+    return section("settings", "Settings", table("terms-table", head, rows, "What differs from the defaults"))

@@ -1,27 +1,35 @@
-"""Finds the crawls that there are, and how each is at this moment: by what it says itself, or what it left."""
+"""Finds the crawls that there are, and looks at each: at what it says itself, or at what it left.
+
+While somebody watches, a look serves all pages that are open.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.markup import Html
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
-from webcrawl.store.jobdir.history_line import KINDS, PATH, PLAIN, Moment, hosts_asked, in_order, moment, moment_of
+from webcrawl.store.jobdir.figures import Turns, merged
+from webcrawl.store.jobdir.history_line import KINDS, PATH, Moment, in_order, moment, moment_of
 from webcrawl.store.jobdir.history_line import read as read_moment
-from webcrawl.store.jobdir.stats_file import merged
+from webcrawl.tools.report.report_page import LiveReport
 
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
-OF_ONE = ("statistics", "state", "bound")  # of one crawl alone
 TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
 AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
 
@@ -45,9 +53,9 @@ class Sample:
         return self.runs and self.state != "silent"
 
     @property
-    def asked(self) -> int:
-        """Hosts with a request under way."""
-        return hosts_asked({name: self.number(name) for name in ("in_flight", "in_flight/more")})
+    def turns(self) -> Turns:
+        """What the hosts in rotation do."""
+        return Turns.of({name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")})
 
     def number(self, name: str) -> float:
         """A figure, if it is a number."""
@@ -99,7 +107,7 @@ def _left(jobdir: Path, now: float) -> Sample:
 def together(drones: Mapping[str, Sample]) -> Sample:
     """A hive: the sums of its drones, and the state that most concerns an operator."""
     samples = [*drones.values()]
-    plain = [{name: value for name, value in one.figures.items() if name not in OF_ONE} for one in samples]
+    plain = [{name: value for name, value in one.figures.items() if name != "statistics"} for one in samples]
     figures = {"mix": {}, "milliseconds": [], "levels": [], "in_force": [], "trouble": "", **merged(plain)}
     figures["mix"] = {kind: figures["mix"].get(kind, 0) for kind in KINDS}
     states = [one.state for one in samples]
@@ -119,8 +127,7 @@ def _saved(jobdir: Path) -> dict[str, Any]:
     last = next(iter(recent(jobdir)[-1:]), None)
     if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
         return figures
-    mixed = dict(zip(KINDS, last.mix, strict=True))
-    return {**figures, **{theirs: getattr(last, ours) for ours, theirs in PLAIN.items()}, "mix": mixed}
+    return {**figures, **last.figures, "mix": last.mix}
 
 
 def saved_at(figures: Mapping[str, Any]) -> float | None:
@@ -237,3 +244,110 @@ def _walk(root: Path) -> Iterator[Path]:
                 left += [(folder / name, depth + 1) for name in names]
         except (StoreError, OSError):
             continue
+
+
+INTERVAL = 2.0  # seconds between two looks while a page is open
+FRESH = 1.5  # seconds for which a look is good enough for another page
+LASTS = 5.0  # seconds for which an answer to a command that only asks is shown again
+MOST_ANSWERS = 50
+MOST_MOMENTS = 100  # some minutes, which is what rates are of
+READS = 10.0  # seconds for which a report is shown at least
+SHARE = 20  # it is read again when so many times as long as that takes has passed
+PATIENCE = 2.0  # seconds for which a page waits for the report
+
+
+class Watch:
+    """Of one crawl or hive."""
+
+    def __init__(self, known: Known, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None) -> None:
+        self.known = known
+        self._ask, self._executor = ask, executor
+        self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})
+        self._reading: asyncio.Task[None] | None = None
+        self._read_again = 0.0  # when, by time.monotonic
+        self._looking = asyncio.Lock()
+        self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
+        self._sample: Sample | None = None
+        self._moments = deque[Moment](maxlen=MOST_MOMENTS)
+        self._drones = frozenset[str]()  # of a hive, that answered the last time
+        self._looked = float("-inf")  # when, by time.monotonic
+        self._orders = 0
+
+    async def sample(self) -> Sample:
+        """Its state now, or a moment ago."""
+        async with self._looking:
+            while self._sample is None or time.monotonic() - self._looked > FRESH:
+                orders = self._orders
+                if self._sample is None and not self.known.drones:
+                    self._moments = deque(await self.run(lambda: recent(self.known.jobdir)), MOST_MOMENTS)
+                self._sample = await self.run(lambda: look(self.known, self._ask))
+                self._keep(self._sample)
+                if orders == self._orders:  # else it may be how it was before the last one
+                    self._looked = time.monotonic()
+                    break
+            return self._sample
+
+    def _keep(self, sample: Sample) -> None:
+        """Among the moments, which are all of the same drones: others would seem to have fetched much at once."""
+        drones = frozenset(name for name, drone in sample.drones.items() if drone.answers)
+        if drones != self._drones:
+            self._drones = drones
+            self._moments.clear()
+        if sample.answers and (seen := told(sample)) is not None:
+            self._moments.append(seen)
+
+    def moments(self) -> list[Moment]:
+        """Its last minutes, as they were seen here, or as its history has them."""
+        return [*self._moments]
+
+    async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
+        """The result of `call` in a thread, for all pages that want the same within some seconds; errors too."""
+        kept = self._answers.get(what)
+        if kept is None or (kept[1].done() and time.monotonic() - kept[0] > LASTS):
+            task = asyncio.get_running_loop().create_task(self.run(call))
+            task.add_done_callback(_heard)
+            done = [name for name, (_, one) in self._answers.items() if one.done()]
+            for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
+                del self._answers[name]
+            kept = self._answers[what] = time.monotonic(), task
+        return await asyncio.shield(kept[1])
+
+    async def report(self) -> Mapping[str, Html]:
+        """The report's sections as of the last checkpoint; they are read again while pages show them."""
+        if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
+            self._reading = asyncio.get_running_loop().create_task(self._read_report())
+            self._reading.add_done_callback(_heard)
+        with suppress(TimeoutError):  # a large crawl takes longer: the page has it in one of its next turns
+            await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
+        return self._report.sections
+
+    async def _read_report(self) -> None:
+        begun = time.monotonic()
+        try:
+            await self.run(self._report.read)
+        finally:
+            took = time.monotonic() - begun
+            self._read_again = begun + took + max(SHARE * took, READS)
+
+    def forget(self) -> None:
+        """After a command nothing is as it was."""
+        self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
+        self._looked = float("-inf")
+        self._orders += 1
+
+    async def order(self, name: str, *words: str, **more: bytes) -> Any:
+        """Gives a command."""
+        try:
+            return await self.run(lambda: self._ask(self.known.jobdir, name, *words, **more))
+        finally:
+            self.forget()
+
+    async def run(self, call: Callable[[], Any]) -> Any:
+        """The result of `call`, in a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
+
+
+def _heard(task: asyncio.Task[Any]) -> None:
+    """An error is the business of whoever waits for the answer, even if nobody does any more."""
+    if not task.cancelled():
+        task.exception()

@@ -2,16 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from heapq import nlargest
 from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
-from webcrawl.store.jobdir.revisit_figures import RevisitFigures
-from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, join, note, section, table, tag, tiles
-from webcrawl.tools.report.report_source import Source
-from webcrawl.tools.report.revisit_source import Revisits, slots
-from webcrawl.tools.report.sections.overview import time_axis
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, tag
+from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.store import rowcrc
+from webcrawl.store.disk import regular
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
+from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.tools.report import charts
+from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
+
+MOST = 50  # hosts in a table
+GAP = 2 * LONGEST  # seconds between two moments of a crawl that runs, at most
+SLOTS = 240  # moments of a plot
+AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
+
+
+class Moment(NamedTuple):
+    """The state of revisits at a time."""
+
+    at: float
+    state: Revisited
+
+
+class Announced(NamedTuple):
+    """A host whose listings announce changes."""
+
+    host: str
+    tried: float  # announcements that were looked at, those of long ago counting less
+    precision: float  # the share that was true
+    recall: float  # the share of its changes that it announced
+
+
+@dataclass
+class Revisits:
+    """`past` is of one crawl in each list."""
+
+    figures: RevisitFigures
+    hosts: list[Announced] = field(default_factory=list)  # those with most announcements
+    past: list[list[Moment]] = field(default_factory=list)
+
+
+def read_revisits(snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]) -> Revisits | None:
+    """None of a crawl that fetches nothing again; `history` gives its lines."""
+    data = snapshot.get(META)
+    if data is None:
+        return None
+    try:
+        found = json.loads(data)
+        figures = RevisitFigures.of({"records": found["records"], **found})
+    except (ValueError, TypeError, KeyError):
+        odd.append(f"{META} in state/crawl.db cannot be read")
+        return None
+    return Revisits(figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())])
+
+
+def of_hive(each: Iterable[Revisits | None]) -> Revisits | None:
+    """All drones together."""
+    found = [one for one in each if one is not None]
+    if not found:
+        return None
+    hosts = nlargest(MOST, (host for one in found for host in one.hosts), key=lambda one: one.tried)
+    return Revisits(together(one.figures for one in found), hosts, [past for one in found for past in one.past])
+
+
+def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
+    """The last lines of its history, up to this length; nothing if it is not there."""
+    with suppress(OSError), regular(jobdir / PATH) as file:
+        file.seek(max(0, length - AT_ONCE))
+        yield from file.read(min(length, AT_ONCE)).splitlines()
+
+
+def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
+    """Rows that are damaged are left out: `scrapy verify` names them."""
+    if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
+        return
+    for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
+        if rowcrc.agrees(rowcrc.of_host, row):
+            trust = Announcer.unpack(row[1]).trust
+            if trust.tried:
+                yield Announced(row[0], trust.tried, trust.precision, trust.recall)
+
+
+def _past(found: Iterator[bytes]) -> list[Moment]:
+    """Without the time before anything was known of pages that are fetched again."""
+    lines = filter(None, map(read, found))
+    known = [(line.at, line.revisits) for line in lines if line.revisits is not None]
+    return in_order([Moment(at, state) for at, state in known if state.is_estimated])
+
+
+def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
+    """States of all together at times of equal distance: sums, and means by the number of records.
+
+    Where nothing was written, because the crawl did not run, it is as at the last moment before.
+    """
+    each = [past for past in pasts if past]
+    if not each:
+        return []
+    first, last = min(past[0].at for past in each), max(past[-1].at for past in each)
+    many = min(most, max(map(len, each)))
+    step = (last - first) / max(many - 1, 1)
+    times = [first + slot * step for slot in range(many)]
+    states = zip(*(_at_times(past, times) for past in each), strict=True)
+    return [Moment(at, Revisited.together([*filter(None, now)])) for at, now in zip(times, states, strict=True)]
+
+
+def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Revisited | None]:
+    """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
+    place = 0
+    for at in times:
+        while place + 1 < len(moments) and moments[place + 1].at <= at:
+            place += 1
+        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
+        if before.at > at:
+            yield None
+        elif after is before or _broken(before, after):
+            yield before.state
+        else:
+            share = (at - before.at) / (after.at - before.at)
+            yield Revisited(
+                *(one + (other - one) * share for one, other in zip(before.state, after.state, strict=True))
+            )
+
+
+def _broken(before: Moment, after: Moment) -> bool:
+    """By a kill, or a pause."""
+    return after.state.taken < before.state.taken or after.at - before.at > GAP
+
 
 BINS = {  # below the columns, and in words
     "1 m": "1 minute",
@@ -31,9 +158,8 @@ COLUMNS = 48  # of the plot of what was found
 FOUND = ("changed", "unchanged", "gone")  # from below: what matters most has a common base
 
 
-def revisits(source: Source) -> Html | None:
+def revisits(found: Revisits | None) -> Html | None:
     """Nothing of a crawl that fetches nothing again."""
-    found = source.revisits
     if found is None:
         return None
     return section(
@@ -74,9 +200,9 @@ def _over_time(found: Revisits) -> Html:
     lasted = moments[-1].at - moments[0].at if moments else 0.0
     if not lasted:
         return note("There is no history of revisits yet.")
-    x, unit = time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
+    x, unit = charts.time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
     share = charts.Axis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
-    values = [one.freshness for one in moments]
+    values = [one.state.freshness for one in moments]
     return join(
         charts.both(
             charts.area(
@@ -98,13 +224,11 @@ def _found(found: Revisits, x: charts.Axis, unit: str) -> Html:
     seconds = numbers.seconds(marks[1].at - marks[0].at)
     stacks = []
     for before, after in pairwise(marks):
-        parts = [max(getattr(after, name) - getattr(before, name), 0.0) for name in FOUND]
+        parts = [max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND]
         said = ", ".join(f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True))
         stacks.append(charts.Column("", parts, f"from {numbers.when(before.at)}: {said}"))
-    most = max(sum(stack.parts) for stack in stacks)
     chart = charts.columns(
         stacks,
-        charts.linear(most, numbers.number, least=charts.TICKS),
         ("What revisits found", f"Each column is of {seconds}."),
         (unit, f"revisits in {seconds}"),
         x,
@@ -135,8 +259,7 @@ def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
         for (label, words), many in zip(BINS.items(), bins, strict=True)
     ]
     most = max(stacks, key=lambda stack: stack.parts[0])
-    y = charts.linear(max(bins), numbers.number, least=charts.TICKS)
-    return charts.columns(stacks, y, (title, f"The highest column: {most.title}."), (unit, "pages of the sample"))
+    return charts.columns(stacks, (title, f"The highest column: {most.title}."), (unit, "pages of the sample"))
 
 
 def _outcomes(figures: RevisitFigures) -> Html:

@@ -1,60 +1,23 @@
-"""HTML that cannot be broken by what it shows, and what pages are made of: head, sections, tables."""
+"""The elements that pages for people are made of: head, sections, tables, large numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
 
-from webcrawl.base.readable import readable
-from webcrawl.tools.report import numbers
-
-VOID = frozenset(("meta", "input", "br"))
+from webcrawl.base import numbers
+from webcrawl.base.markup import Child, Html, document, tag
 
 
-class Html(str):
-    """Markup, as opposed to text."""
-
-    __slots__ = ()
-
-
-Child = str | None
-
-
-def text(content: str) -> Html:
-    """Any text: special characters are escaped, and those that nobody sees are spelled out."""
-    return Html(escape(readable(content)))
-
-
-def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
-    """An element. Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`."""
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(readable(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    if name in VOID:
-        return Html(f"<{name}{given}>")
-    return Html(f"<{name}{given}>{join(*children)}</{name}>")
-
-
-def join(*children: Child) -> Html:
-    """Several pieces, one after the other; None is none."""
-    return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))
-
-
-def head(title: str, policy: str) -> Html:
-    """`policy`: what the page may load and run."""
+def standalone_page(title: str, body: Html, policy: str) -> str:
+    """A page that needs no other file; `policy`: what it may load and run."""
     style = Html((files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8"))
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
+    return document(
+        title,
+        body,
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="robots", content="noindex"),
-        tag("title", title),
         tag("style", style),
     )
 

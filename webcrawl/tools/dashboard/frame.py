@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from webcrawl.tools.report.markup import Child, Html, tag
+from webcrawl.base.markup import Child, Html, document, tag
 
 WORDS = {  # of a state
     "running": "Running",
@@ -36,20 +36,14 @@ class Site:
 
     def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
         """A form that changes something."""
-        token = tag("input", type="hidden", name="form", value=self.form_token)
-        return tag("form", token, *children, method="post", action=action, class_=class_)
+        return tag("form", hidden("form", self.form_token), *children, method="post", action=action, class_=class_)
 
 
 def page(site: Site, title: str, header: Html, parts: Html, events: str | None, said: Html | None = None) -> str:
     """A whole document. `events`: where the script hears of changes; a browser without it loads the page again."""
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · webcrawl"),
-        Html(f'<link rel="stylesheet" href="{site.at("style.css")}">'),
-        Html('<link rel="icon" href="data:,">'),
+    head = (
+        tag("link", rel="stylesheet", href=site.at("style.css")),
+        tag("link", rel="icon", href="data:,"),
         tag("noscript", tag("meta", http_equiv="refresh", content="10")) if events else None,
         tag("script", src=site.at("script.js"), defer=""),
     )
@@ -60,12 +54,12 @@ def page(site: Site, title: str, header: Html, parts: Html, events: str | None, 
         tag("main", tag("div", said, id="said", role="status"), parts, id="content", tabindex="-1"),
         data_events=events,
     )
-    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return document(f"{title} · webcrawl", body, *head)
 
 
-def part(name: str, content: Child, element: str = "div", class_: str | None = None) -> Html:
+def part(name: str, content: Child) -> Html:
     """An element whose content changes while the page is open."""
-    return tag(element, content, id=name, class_=class_, data_part="")
+    return tag("div", content, id=name, data_part="")
 
 
 def top(site: Site, *crumbs: Child) -> Html:
@@ -91,6 +85,11 @@ def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html
 def field(label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None) -> Html:
     """A labelled field of a form."""
     return tag("label", tag("span", label), tag("input", type=kind, name=name, value=value or None, **attributes))
+
+
+def hidden(name: str, value: str) -> Html:
+    """A value that a form sends along."""
+    return tag("input", type="hidden", name=name, value=value)
 
 
 def button(words: str, class_: str | None = None, **attributes: str | None) -> Html:

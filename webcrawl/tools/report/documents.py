@@ -1,4 +1,4 @@
-"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, and how deep they lie."""
+"""The report's sections on documents: figures 7 and 8 of the Mercator paper, copies, how deep they lie, the largest."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, tag
 from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
 from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular
-from webcrawl.tools import charts
-from webcrawl.tools.report import numbers
-from webcrawl.tools.report.markup import Cell, Column, Html, note, section, table, tag
+from webcrawl.tools.report import charts
+from webcrawl.tools.report.elements import Cell, Column, note, section, table
+from webcrawl.tools.report.log_summary import Extreme, Log
 from webcrawl.tools.report.report_source import Source
 
 MOST = 50
@@ -25,15 +27,10 @@ def types(source: Source) -> Html:
     statistics = source.statistics
     if not statistics.documents:
         return section("types", "Content types", note("There are no documents yet."))
-    known = statistics.types.rows()
     rows: list[list[Cell]] = [
-        [name, many, many / statistics.documents, size, size / many] for name, many, size in known[:MOST]
+        [name, many, many / statistics.documents, size, size / many]
+        for name, many, size in statistics.types.first(MOST)
     ]
-    rest = known[MOST:]
-    many = statistics.types.others[0] + sum(row[1] for row in rest)
-    size = statistics.types.others[1] + sum(row[2] for row in rest)
-    if many:
-        rows.append(["(others)", many, many / statistics.documents, size, size / many])
     head = [
         *(Column("Content type"), Column("Documents", "number"), Column("Share", "share")),
         *(Column("Bytes", "size"), Column("Mean", "size")),
@@ -57,10 +54,8 @@ def sizes(source: Source) -> Html:
         )
         for at in span
     ]
-    most = max(sum(stack.parts) for stack in stacks)
     chart = charts.columns(
         stacks,
-        charts.linear(most, numbers.number, least=charts.TICKS),
         ("Documents by size", "A document of n bytes is in the last column whose label is not greater than n."),
         ("bytes, from the label up to twice as many", "documents"),
     )
@@ -158,16 +153,33 @@ def depth(source: Source) -> Html:
         charts.both(
             charts.columns(
                 by_depth,
-                charts.linear(max(depths), numbers.number, least=charts.TICKS),
                 ("Documents by depth", f"From 0, the seeds, to {deepest} links away{more}."),
                 ("links followed since the seed", "documents"),
             ),
             charts.columns(
                 by_time,
-                charts.linear(max(times), numbers.number, least=charts.TICKS),
                 ("Downloads by duration", "Answers that ended their URLs, robots.txt included, by the time they took."),
                 ("duration, from the label up to twice as long", "downloads"),
             ),
         ),
         _details(table("depth-table", head, rows, "Documents by depth")),
     )
+
+
+def extremes(log: Log) -> Html:
+    """The slowest and the largest answers."""
+    if not log.slowest and not log.largest:
+        return section("extremes", "Slowest and largest", note("There are no answers yet."))
+    return section(
+        "extremes",
+        "Slowest and largest",
+        _extremes("slowest-table", log.slowest, Column("Duration", "seconds"), 1000, "Slowest answers"),
+        _extremes("largest-table", log.largest, Column("Bytes", "size"), 1, "Largest documents"),
+    )
+
+
+def _extremes(name: str, found: list[Extreme], column: Column, unit: int, caption: str) -> Html:
+    rows: list[list[Cell]] = [
+        [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
+    ]
+    return table(name, [Column("URL"), column], rows, caption) if rows else note(f"{caption}: none yet.")

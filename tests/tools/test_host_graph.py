@@ -12,9 +12,9 @@ from tests.support.crawling import Crawl
 from tests.support.tables import Job
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import World, running
+from webcrawl.tools import host_graph
 from webcrawl.tools.commands.export import GraphExport
-from webcrawl.tools.report import graph
-from webcrawl.tools.report.graph import Graph
+from webcrawl.tools.host_graph import Graph
 
 URLS = st.sampled_from(
     ["http://a/", "http://a:8080/x", "https://b/", "http://b.c/?q=/", "http://[::1]/", "http://1.2.3.4/"]
@@ -26,7 +26,7 @@ def test_links_are_counted_between_hosts(batches, chunk):
     """Whatever the batches, an edge has as many links as pairs of different hosts were added."""
     whole = Graph()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph, "CHUNK", chunk)
+        patch.setattr(host_graph, "CHUNK", chunk)
         for batch in batches:
             whole.add(batch)
     hosts = ((host_of(one), host_of(other)) for batch in batches for one, other in batch)
@@ -69,7 +69,7 @@ class TestCrawls:
         """`scrapy export graph JOBDIR -o FOLDER` numbers the hosts of links.log, and counts what leads to pages."""
         done = command("scrapy", "export", "graph", crawled, "-o", tmp_path / "graph")
         rows = [line.split("\t") for line in (crawled / "logs/links.log").read_text().splitlines()]
-        pairs = [(host_of(row[0]), host_of(row[2])) for row in rows if row[2] and row[3] in graph.KINDS]
+        pairs = [(host_of(row[0]), host_of(row[2])) for row in rows if row[2] and row[3] in host_graph.KINDS]
         wanted = Counter(pair for pair in pairs if pair[0] != pair[1])
 
         assert edges(tmp_path / "graph") == wanted
@@ -78,9 +78,9 @@ class TestCrawls:
     def test_the_tables_graph(self, crawled, tmp_path):
         """Finished tables give the same graph, where there is no links.log."""
         found = Graph()
-        for batch in graph._of_tables(sorted((crawled / "tables").glob("links-*.parquet"))):
+        for batch in host_graph._of_tables(sorted((crawled / "tables").glob("links-*.parquet"))):
             found.add(batch)
-        graph.write_graph(crawled, tmp_path / "graph")
+        host_graph.write_graph(crawled, tmp_path / "graph")
 
         by_name = {(found.hosts[one], found.hosts[other]): links for one, other, links in found.edges()}
         assert by_name == edges(tmp_path / "graph")
@@ -90,7 +90,7 @@ class TestCrawls:
         log = crawled / "logs/links.log"
         first, second, *_ = log.read_bytes().splitlines(keepends=True)
 
-        assert len([pair for batch in graph._of_log(log, len(first) + len(second) - 1) for pair in batch]) <= 1
+        assert len([pair for batch in host_graph._of_log(log, len(first) + len(second) - 1) for pair in batch]) <= 1
 
 
 def test_a_crawl_without_links(tmp_path):
@@ -155,7 +155,7 @@ def test_a_link_in_the_place_of_a_new_file(tmp_path):
     """It is removed and not followed."""
     (tmp_path / "precious").write_text("mine")
     (tmp_path / ".edges.tsv.new").symlink_to("precious")
-    graph._write(tmp_path / "edges.tsv", ["0\t1\t2\n"])
+    host_graph._write(tmp_path / "edges.tsv", ["0\t1\t2\n"])
 
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "precious": "mine",

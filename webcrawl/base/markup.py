@@ -1,0 +1,58 @@
+"""HTML and SVG that cannot be broken by what they show."""
+
+from __future__ import annotations
+
+from html import escape
+
+from webcrawl.base.readable import readable
+
+VOID = frozenset(("meta", "link", "input", "br"))
+
+
+class Html(str):
+    """Markup, as opposed to text."""
+
+    __slots__ = ()
+
+
+Child = str | None
+
+
+def text(content: str) -> Html:
+    """Any text: special characters are escaped, and those that nobody sees are spelled out."""
+    return Html(escape(readable(content)))
+
+
+def lines(content: str) -> Html:
+    """Any text of several lines, for an element that shows them as such."""
+    return Html(escape(readable(content, lines=True)))
+
+
+def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
+    """An element. Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(readable(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in VOID:
+        return Html(f"<{name}{given}>")
+    return Html(f"<{name}{given}>{join(*children)}</{name}>")
+
+
+def document(title: str, body: Html, *more: Child) -> str:
+    """A whole page; `more` goes into its head."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        *more,
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def join(*children: Child) -> Html:
+    """Several pieces, one after the other; None is none."""
+    return Html("".join(one if isinstance(one, Html) else text(one) for one in children if one is not None))

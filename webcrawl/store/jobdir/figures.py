@@ -1,0 +1,250 @@
+"""The figures of a crawl: what each is called for Prometheus, and what those of a hive's drones are together.
+
+`Crawl.stats`, stats.json and `ctl status` give figures by the same keys. A key that has no row here is a number of
+which a hive has the sum, and no metric. To show a figure to Prometheus, give it a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, Self
+
+from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
+from webcrawl.store.jobdir.revisit_figures import figures_of, together
+from webcrawl.store.jobdir.stats_file import added, added_names, added_tables
+
+# -- what the figures of drones are together: None in the place of those of drones that have none
+
+Rule = Callable[[Sequence[Any]], Any]
+
+
+def total(values: Sequence[Any]) -> float | None:
+    """Return the sum; of words, such as what a drone waits for, there is none."""
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    return sum(numbers) if numbers else None
+
+
+def largest(values: Sequence[Any]) -> Any:
+    return max(value for value in values if value is not None)
+
+
+def earliest(values: Sequence[Any]) -> Any:
+    return min(value for value in values if value is not None)
+
+
+def soonest(values: Sequence[float | None]) -> float:
+    """Return the earliest time; 0 is none."""
+    return min(filter(None, values), default=0.0)
+
+
+def by_name(values: Sequence[Any]) -> dict[str, int]:
+    return added_names(value for value in values if isinstance(value, Mapping))
+
+
+def by_place(values: Sequence[Any]) -> list[int]:
+    return added([value for value in values if isinstance(value, Sequence)])
+
+
+def all_lines(values: Sequence[Sequence[str] | None]) -> list[str]:
+    """Return each line once."""
+    return [*dict.fromkeys(chain.from_iterable(filter(None, values)))]
+
+
+def first_reason(values: Sequence[str | None]) -> str | None:
+    """Return None while a drone runs; then what all say, or else the first that is not the plain end."""
+    if None in values:
+        return None
+    return next((reason for reason in values if reason != "finished"), "finished")
+
+
+def first_trouble(values: Sequence[str | None]) -> str:
+    """Return the first trouble, and how many drones have any, of those that say so: one that has left says nothing."""
+    told = [value for value in values if value is not None]
+    troubles = [*filter(None, told)]
+    if not troubles:
+        return ""
+    return troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
+
+
+def tables(values: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
+    return added_tables(value for value in values if value is not None)
+
+
+def nothing(values: Sequence[Any]) -> None:
+    """Return None: it says something of one crawl alone."""
+    del values
+
+
+class Figure(NamedTuple):
+    """A figure by its key. Its metric is called `webcrawl_…`; a counter's, which only grows, has `_total` after it."""
+
+    key: str
+    metric: str = ""
+    says: str = ""
+    of_hive: Rule = total
+
+
+# Every drone reads all seeds, at the same time, and hears which hosts are paused, whose they may become.
+COUNTERS = (
+    Figure("pages", "pages", "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls."),
+    Figure("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
+    Figure("links", "links", "Links found in pages."),
+    Figure("seeds", "seeds", "Seeds read.", largest),
+    Figure("bad_seeds", "bad_seeds", "Lines of seed lists that are no seeds.", largest),
+    Figure("lookups", "seen_lookups", "URLs looked up among those seen."),
+    Figure("cache_hits", "seen_cache_hits", "Look-ups that the cache of popular URLs answered."),
+    Figure("seen/new", "seen_new_urls", "Look-ups of URLs that turned out to be new."),
+    Figure("seen/merges", "seen_merges", "Merges of waiting URLs with the sorted files."),
+    Figure("seen/merge_seconds", "seen_merge_seconds", "Time that these merges took."),
+    Figure("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
+    Figure("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
+    Figure(
+        "frontier/hosts answered", "hosts_answered", "Hosts that have given a first page, be it a redirect or a 404."
+    ),
+    Figure("frontier/hosts set aside", "hosts_set_aside", "Times that a host was set aside because it failed."),
+    Figure(
+        "frontier/hosts given up",
+        "hosts_given_up",
+        "Hosts given up: away for HOST_PATIENCE, or without an address or protocol that the crawl can use.",
+    ),
+    Figure("outage/count", "outages", "Outages of our own network."),
+    Figure("outage/seconds", "outage_seconds", "How long these have lasted.", largest),
+    Figure("outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."),
+    Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
+    Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
+    Figure("hive/received", "hive_received_links", "Links that came from other drones."),
+    Figure("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
+    Figure("hive/letters/again", "hive_letters_again", "Letters sent once more."),
+    Figure("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
+    Figure(
+        "revisit/forgotten",
+        "revisit_forgotten_pages",
+        "Pages gone for so long that they are not asked for any more.",
+    ),
+    Figure("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
+)
+GAUGES = (
+    Figure("queued", "queued_urls", "URLs in the frontier."),
+    Figure("aside", "aside_urls", "URLs among these whose hosts are set aside."),
+    Figure("over_budget", "over_budget_urls", "URLs among these beyond the budgets of their domains, or folded."),
+    Figure("over_budget/domains", "over_budget_domains", "Domains beyond their budgets."),
+    Figure("in_flight", "downloads", "Downloads under way."),
+    Figure("slots", "download_slots", "Downloads that can be under way at once; 0 is no limit."),
+    Figure("seen/keys", "seen_urls", "Different URLs known."),
+    Figure("seen/waiting", "seen_waiting_urls", "URLs that wait for the next merge."),
+    Figure("seen/runs", "seen_files", "Sorted files of URLs known."),
+    Figure("links/waiting", "waiting_links", "Links of large pages that enter the crawl little by little."),
+    Figure(
+        "checkpoint_at",
+        "checkpoint_timestamp_seconds",
+        "When the last checkpoint was taken, in seconds since 1970.",
+    ),
+    Figure(
+        "checkpoint_seconds", "checkpoint_duration_seconds", "How long the last checkpoint took, with preparations."
+    ),
+    Figure(
+        "bandwidth_max", "bandwidth_max_bytes", "Bytes per second to receive at most (BANDWIDTH_MAX); 0 is no limit."
+    ),
+    Figure("disk_free", "disk_free_bytes", "Free space on the disk of JOBDIR."),
+    Figure("disk_least", "disk_least_free_bytes", "Free space below which fetching pauses (MIN_FREE_DISK)."),
+    Figure("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
+    Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
+    Figure("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
+    Figure("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
+    Figure("hive/letters/unacknowledged", "hive_letters_waiting", "Letters that nobody has acknowledged yet."),
+    Figure("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
+    Figure("revisit/records", "revisit_pages", "Pages that are fetched again."),
+    Figure(
+        "revisit/waiting",
+        "revisit_waiting_pages",
+        "Pages among these that wait for their hosts, their turn having come.",
+    ),
+    Figure(
+        "revisit/let_go", "revisit_let_go_pages", "Pages among these that change too fast for the budget, estimated."
+    ),
+    Figure("revisit/budget", "revisit_budget", "Pages per second that may be fetched again."),
+    Figure("revisit/used", "revisit_used", "Pages per second that are fetched again."),
+    Figure(
+        "revisit/freshness", "revisit_freshness_ratio", "Share of copies that are up to date, by weight, estimated."
+    ),
+    Figure("revisit/age", "revisit_age_seconds", "How long copies have been out of date, by weight, estimated."),
+    Figure("store/files", "store_files", "Finished files that have a verified copy in the store."),
+    Figure("store/bytes", "store_bytes", "Bytes of these."),
+    Figure(
+        "store/waiting",
+        "store_waiting_files",
+        "Finished files that have none yet, or one that is to be verified again.",
+    ),
+)
+WITHOUT_METRIC = (
+    Figure("reason", of_hive=first_reason),
+    Figure("started", of_hive=earliest),
+    Figure("at", of_hive=largest),
+    Figure("seconds", of_hive=largest),
+    Figure("seed_lists_away", of_hive=largest),
+    Figure("hosts_paused", of_hive=largest),
+    Figure("aside_due", of_hive=soonest),
+    Figure("trouble", of_hive=first_trouble),
+    Figure("bound", of_hive=nothing),
+    Figure("in_force", of_hive=all_lines),
+    Figure("mix", of_hive=by_name),
+    Figure("milliseconds", of_hive=by_place),
+    Figure("levels", of_hive=by_place),
+    Figure("statistics", of_hive=tables),
+    Figure("drone", of_hive=nothing),
+    Figure("drones", of_hive=nothing),
+)
+RULES: dict[str, Rule] = {figure.key: figure.of_hive for figure in (*COUNTERS, *GAUGES, *WITHOUT_METRIC)}
+HIT_RATE = "seen/cache_hit_rate"
+MAIN = (  # what the list of drones has of each
+    *("drone", "state", "reason", "pages", "answers", "failures", "bytes", "queued", "in_flight", "hosts", "seconds"),
+    *("host", "jobdir", "trouble"),
+)
+
+
+def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all drones, by the names that a single crawl has in stats.json.
+
+    Each of `stats` is what a drone's stats.json has, or `Report.stats()`. `drones` has the main figures of each.
+    """
+    each = [*stats]
+    found: dict[str, Any] = {}
+    for key in dict.fromkeys(chain.from_iterable(each)):
+        rule: Rule = RULES.get(key, total)
+        value = rule([one.get(key) for one in each])
+        if value is not None or key == "reason":
+            found[key] = value
+    if HIT_RATE in found:
+        known = found.get("links/known", 0)
+        asked = found.get("seen/submitted", 0) + known
+        found[HIT_RATE] = (found.get("seen/cache_hits", 0) + known) / asked if asked else 0.0
+    return {**found, **revisits(each), "drones": [{name: one[name] for name in MAIN if name in one} for one in each]}
+
+
+def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the figures of pages that are fetched again; none if no drone has any."""
+    found = [*filter(None, map(figures_of, each))]
+    return {REVISIT + name: number for name, number in together(found).numbers().items()} if found else {}
+
+
+# -- what several figures say together
+
+
+class Turns(NamedTuple):
+    """Hosts in rotation: those with a request under way, those that could be asked, and those that wait their turn."""
+
+    asked: int
+    ready: int
+    waiting: int
+
+    @classmethod
+    def of(cls, figures: Mapping[str, Any]) -> Self:
+        """Count a host with several requests at once (HOST_CONNECTIONS) once."""
+        asked = int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
+        ready = int(figures.get("ready", 0))
+        # Downloads that somebody awaits have no host in rotation.
+        return cls(asked, ready, max(int(figures.get("hosts", 0)) - asked - ready, 0))
+
+    def __str__(self) -> str:
+        return f"hosts: {self.asked} asked {self.ready} ready {self.waiting} waiting"

@@ -1,0 +1,163 @@
+"""The commands that a page can give, by the table in crawl/control/commands.py: their forms, and what comes of them."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from webcrawl.base.markup import Html, tag
+from webcrawl.base.program import program
+from webcrawl.crawl.control.command import Command, CommandError, NoAnswer, NotRunning
+from webcrawl.crawl.control.commands import COMMANDS, checked
+from webcrawl.crawl.control.seed_sources import forget, spooled
+from webcrawl.tools.dashboard.answers import answered
+from webcrawl.tools.dashboard.crawl_page import Shown
+from webcrawl.tools.dashboard.crawls import Watch
+from webcrawl.tools.dashboard.frame import button, field, hidden
+from webcrawl.tools.report.elements import note, section
+
+MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
+FOR_HOST = ("host", "queue", "robots")  # commands whose first word is a host
+DESTROYING = {  # commands that cannot be taken back, as `host HOST drop` cannot, and what they do
+    "stop": "The run ends: downloads under way have a few seconds. Run the same command to resume.",
+    "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
+}
+DROPPING = "The URLs that wait there are given up, and do not come back."
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command as somebody wants to give it."""
+
+    name: str
+    words: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return shlex.join((self.name, *self.words))
+
+    @property
+    def destroys(self) -> str:
+        """What it does that cannot be taken back: then somebody must say twice that it is wanted."""
+        if self.name == "host" and self.words[1:2] == ("drop",):
+            return DROPPING
+        return DESTROYING.get(self.name, "")
+
+
+def read(form: Mapping[str, str]) -> Order:
+    """The order of a form that was sent, whose words are as in a shell. CommandError if it cannot be one."""
+    name, text = form.get("command", ""), form.get("words", "")
+    if name not in COMMANDS:
+        raise CommandError("there is no such command")
+    if len(text) > LONGEST:
+        raise CommandError(f"longer than {LONGEST} characters")
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"a quote is missing: {error}") from error
+    if len(words) > MOST_WORDS:
+        raise CommandError(f"more than {MOST_WORDS} words")
+    return Order(name, tuple(words))
+
+
+def commands_content(shown: Shown, host: str) -> Html:
+    """A form for each command."""
+    if not shown.sample.answers:
+        why = "Nobody is there to command: the crawl does not run, or does not listen."
+        return section(None, "Commands", note(why))
+    forms = [_form(shown, command, host) for command in COMMANDS.values()]
+    return section(None, "Commands", note(f"As {program()} ctl gives them."), tag("div", *forms, class_="forms"))
+
+
+def _form(shown: Shown, command: Command, host: str) -> Html:
+    value = host if command.name in FOR_HOST else ""
+    required = "" if command.least else None
+    words = field(command.words, "words", value, autocomplete="off", required=required) if command.words else None
+    more, look = ("…", "danger") if command.name in DESTROYING else ("", None)
+    give = button(f"{command.name}{more}", class_=look, name="command", value=command.name)
+    return shown.site.form(
+        shown.at("commands"),
+        tag("div", tag("h3", command.name), tag("p", command.says), class_="says"),
+        tag("div", words, give, class_="row"),
+    )
+
+
+def sure_content(shown: Shown, order: Order, back: str) -> Html:
+    """Asks once more before something is done that cannot be taken back."""
+    form = shown.site.form(
+        shown.at("commands"),
+        hidden("words", shlex.join(order.words)),
+        hidden("sure", "yes"),
+        hidden("back", back),
+        button(f"Yes, {order.name}", class_="danger", name="command", value=order.name),
+        tag("a", "No, go back", href=shown.at(), class_="button"),
+        class_="buttons",
+    )
+    what = tag("p", tag("code", order.text), class_="order")
+    return tag("div", section(None, "Are you sure?", tag("p", order.destroys), what, form), class_="sure")
+
+
+MOST = 100  # answers kept
+WRITTEN = Order("seeds", ("add", "what was written"))
+
+
+class Ordering:
+    """Gives commands. Loading the page of an answer again commands nothing anew."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Order, Any, str]] = {}
+
+    async def give(self, watch: Watch, form: Mapping[str, str]) -> str | Order:
+        """Gives a command; returns the name of its answer, or the order if somebody must say first that it is meant."""
+        order = Order(form.get("command", ""))
+        try:
+            order = read(form)
+            if order.destroys and form.get("sure") != "yes":
+                checked(order.name, *order.words)  # before anybody is asked whether it is wanted
+                return order
+            return self._keep(order, await watch.order(order.name, *order.words))
+        except (CommandError, NotRunning) as error:
+            return self._keep(order, str(error), _heading(error))
+
+    async def paste(self, watch: Watch, text: str) -> str:
+        """Gives a crawl seeds, in a file of its own; returns the name of its answer."""
+        jobdir, data = watch.known.jobdir, text.strip().encode("utf-8", "replace")
+        try:
+            if watch.known.drones:
+                return self._keep(WRITTEN, await watch.order("seeds", "add", "-", written=data))
+            await watch.order("status")  # nothing is written for a crawl that does not listen
+            name = await watch.run(lambda: spooled(jobdir, BytesIO(data)))
+            try:
+                return self._keep(WRITTEN, await watch.order("seeds", "add", name))
+            except NoAnswer:  # it may have them all the same
+                raise
+            except (CommandError, NotRunning):
+                await watch.run(lambda: forget(jobdir, name))
+                raise
+        except (CommandError, NotRunning) as error:
+            return self._keep(WRITTEN, str(error), _heading(error))
+
+    def _keep(self, order: Order, answer: Any, failed: str = "") -> str:
+        while len(self._kept) >= MOST:
+            del self._kept[next(iter(self._kept))]
+        name = secrets.token_urlsafe(6)
+        self._kept[name] = order, answer, failed
+        return name
+
+    def said(self, shown: Shown, name: str) -> Html | None:
+        """The answer of this name, if it is known."""
+        if name not in self._kept:
+            return None
+        order, answer, failed = self._kept[name]
+        made = tag("p", str(answer), class_="refused") if failed else answered(answer, shown.link)
+        what = tag("p", tag("code", order.text), class_="order")
+        return tag("div", section(None, failed or "Answer", what, made), class_="answered")
+
+
+def _heading(error: Exception) -> str:
+    """Of an order without an answer."""
+    return "Perhaps done" if isinstance(error, NoAnswer) else "Refused"

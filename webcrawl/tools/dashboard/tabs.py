@@ -1,0 +1,281 @@
+"""The pages of a crawl, one per tab: what it answers now, what its logs have, and the report's sections on it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base import numbers
+from webcrawl.base.markup import Html, join, lines, tag
+from webcrawl.crawl.control.command import CommandError, NotRunning
+from webcrawl.store.disk import regular
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawl_line import FIELDS
+from webcrawl.tools.dashboard.answers import answered, table
+from webcrawl.tools.dashboard.commands import commands_content
+from webcrawl.tools.dashboard.crawl_page import Shown, figures_part
+from webcrawl.tools.dashboard.crawls import Ask, Watch
+from webcrawl.tools.dashboard.frame import Parts, button, choice, field, hidden, part
+from webcrawl.tools.report import elements
+from webcrawl.tools.report.elements import Cell, Column, note, section
+
+HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}
+LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
+MOST_LINES = 100
+LIVE = ("", "hosts", "errors", "seeds", "log")  # pages that change while they are open
+REPORTED = {  # sections of the report on these
+    "": ("time", "bound", "revisits", "outcomes", "types", "sizes", "depth", "disk", "settings"),
+    "hosts": ("hosts", "domains", "waiting"),
+    "errors": ("wrong", "skipped"),
+    "seeds": ("seeds", "extremes"),
+}
+TAIL = 1 << 18  # bytes of a log's end
+LONGEST_LINE = 4000  # characters
+TRACEBACKS = "errors.log"
+LONGEST = 4096  # characters of a URL that is asked about
+SERVER_AWAY = "The hive's server does not answer, or the drones have just ended."
+Why = Callable[[Path, str], Any]  # of a JOBDIR and a URL: what is known of it
+
+
+class Contents:
+    """`ask` and `why` may block; they run in threads."""
+
+    def __init__(self, ask: Ask, why: Why) -> None:
+        self._ask, self._why = ask, why
+
+    async def page(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
+        """All that is on a page below its header."""
+        if tab == "why":
+            return await self._why_page(watch, shown, query.get("url", "").strip())
+        if tab == "commands":
+            return commands_content(shown, query.get("host", ""))
+        host = query.get("host", "").strip()[:LONGEST]
+        if host and tab == "hosts":
+            return await self._host_page(watch, shown, host)
+        parts = await self.parts(watch, shown, tab, query)
+        now, *report = [part(name, html) for name, html in parts.items()]
+        if tab == "hosts":
+            by = _of(query.get("by"), HOSTS_BY)
+            links = {label: shown.at("hosts", by=name) for name, label in HOSTS_BY.items()}
+            now = section(None, "Hosts now", now, more=choice("spans", HOSTS_BY[by], links, "Order of the hosts"))
+        elif tab == "log":
+            now = _with_finder(shown, _of(query.get("name"), LOGS), query.get("find", ""), now)
+        elif tab == "seeds" and shown.sample.answers:
+            now = join(now, _seed_form(shown))
+        return join(now, *report)
+
+    async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
+        """The parts that change of a page that stays open: what is so now, and what the report says."""
+        now = await self._now(watch, shown, tab, query)
+        if tab not in REPORTED:
+            return {"now": now}
+        made = await watch.report()
+        return {"now": now, "report": join(*(made.get(name) for name in ("note", *REPORTED[tab])))}
+
+    async def _now(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Html:
+        if tab == "hosts":
+            by = _of(query.get("by"), HOSTS_BY)
+            found, why_not = await self._asked(watch, shown, "hosts", "--by", by)
+            hosts = answered(found, shown.link) if found is not None else note(why_not)
+            return join(hosts, _levels(shown))
+        if tab == "errors":
+            found, _ = await self._asked(watch, shown, "errors")
+            tracebacks = await _lines(watch, TRACEBACKS, "")
+            log = _as_written(tracebacks) if tracebacks else note("None.")
+            unexpected = section(None, "Unexpected errors: the end of logs/errors.log", log)
+            return join(section(None, "Errors now", answered(found, shown.link)) if found else None, unexpected)
+        if tab == "seeds":
+            read, bad = int(shown.sample.number("seeds")), int(shown.sample.number("bad_seeds"))
+            unread = f", {numbers.count(bad, 'line')} that could not be read" if bad else ""
+            return tag("p", f"{numbers.count(read, 'seed')} read from the lists{unread}.", class_="lead")
+        if tab == "log":
+            name = _of(query.get("name"), LOGS)
+            return _log(shown, name, await _lines(watch, name, query.get("find", "")))
+        return figures_part(shown)
+
+    async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
+        """The answer of a crawl to a command that only asks, or why there is none."""
+        if not shown.sample.answers:
+            return None, "The crawl does not run, or does not answer."
+        try:
+            found = await watch.answer((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
+            return _by_drone(found) if watch.known.drones else found, ""
+        except CommandError as error:
+            if "is no command" in str(error):  # of an earlier version
+                return None, f"This crawl does not know the command {name}."
+            return None, f"{error}."
+        except NotRunning:
+            return None, SERVER_AWAY if watch.known.drones else "The crawl has just ended."
+
+    async def _host_page(self, watch: Watch, shown: Shown, host: str) -> Html:
+        found, why_not = await self._asked(watch, shown, "host", host)
+        queue, _ = await self._asked(watch, shown, "queue", host) if found is not None else (None, "")
+        return _host_content(shown, host, found, why_not, queue)
+
+    async def _why_page(self, watch: Watch, shown: Shown, url: str) -> Html:
+        found, failed = None, ""
+        if len(url) > LONGEST:
+            url, failed = "", f"A URL of more than {LONGEST} characters."
+        elif url:
+            try:
+                found = await watch.answer(("why", url), lambda: self._why(watch.known.jobdir, url))
+            except (ValueError, OSError, StoreError, NotRunning) as error:
+                failed = f"No answer: {error}"
+        return _why_content(shown, url, found, failed)
+
+
+def _by_drone(found: Any) -> Any:
+    """The answer of a hive, if each drone has said something: by its name."""
+    rows = found.get("drones") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
+        return found
+    return {f"drone {row.get('drone')}": row["answer"] for row in rows}
+
+
+async def _lines(watch: Watch, name: str, find: str) -> list[str]:
+    """The latest first, but tracebacks as they are; of a hive, those of all drones."""
+
+    def read() -> list[str]:
+        each = [tail(one.jobdir, name, find, MOST_LINES) for one in watch.known.crawls]
+        if name == TRACEBACKS:
+            return [line for of_one in each for line in reversed(of_one[: MOST_LINES // len(each)])]
+        return sorted(chain.from_iterable(each), reverse=True) if len(each) > 1 else each[0]
+
+    found: list[str] = await watch.answer(("log", name, find), read)
+    return found[:MOST_LINES]
+
+
+def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
+    """The last lines of a log that have this text in them, the latest first."""
+    if name not in LOGS:
+        return []
+    try:
+        with regular(jobdir / "logs" / name) as file:
+            size = file.seek(0, 2)
+            file.seek(max(size - TAIL, 0))
+            found = file.read(TAIL).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
+    if size > TAIL:
+        del found[0]  # a part of one
+    return [line[:LONGEST_LINE] for line in reversed(found) if line and wanted in line][:most]
+
+
+def _of(given: str | None, allowed: Iterable[str]) -> str:
+    """The word that was asked for, if it is one of these; else the first."""
+    first, *others = allowed
+    return given if given is not None and given in others else first
+
+
+def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any) -> Html:
+    """One host: its record, its next URLs, and what it can be told."""
+    back = tag("a", "All hosts", href=shown.at("hosts"))
+    if found is None:
+        return section(None, host, note(why_not), tag("p", back))
+    verbs = {"pause": "Pause", "resume": "Resume", "retry": "Retry now", "drop": "Drop…"}
+    forms = [
+        shown.site.form(
+            shown.at("commands"),
+            hidden("words", shlex.join((host, verb))),
+            button(words_, class_="danger" if verb == "drop" else None, name="command", value="host"),
+        )
+        for verb, words_ in verbs.items()
+    ]
+    return join(
+        section(None, host, answered(found, shown.link), more=tag("div", *forms, class_="buttons")),
+        section(None, "Its next URLs", answered(queue, shown.link)) if queue is not None else None,
+        tag("p", back),
+    )
+
+
+def _levels(shown: Shown) -> Html | None:
+    """The number of URLs in each level of the front-end."""
+    levels = shown.sample.figures.get("levels")
+    if not isinstance(levels, list) or not levels or not all(isinstance(many, int) for many in levels):
+        return None
+    whole = max(sum(levels), 1)
+    rows: list[list[Cell]] = [[f"Level {at}", many, many / whole] for at, many in enumerate(levels)]
+    title = "Front-end: URLs by level, each picked twice as often as the next"
+    head = [Column("Level"), Column("URLs", "number"), Column("Share", "share")]
+    return join(tag("h3", title), elements.table(None, head, rows, title))
+
+
+def _seed_form(shown: Shown) -> Html:
+    """A field for more seeds."""
+    text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
+    label = tag("label", tag("span", "URLs or domains, one per line"), text)
+    more = shown.site.form(shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste")
+    return section(None, "Add seeds", more)
+
+
+def _with_finder(shown: Shown, name: str, wanted: str, now: Html) -> Html:
+    """A log below the ways to others, and to lines with a word in them."""
+    links = {one: shown.at("log", name=one, find=wanted) for one in LOGS}
+    finder = tag(
+        "form",
+        hidden("name", name),
+        field("Lines with", "find", wanted, kind="search", placeholder="a host, a status, a word"),
+        button("Show"),
+        method="get",
+        action=shown.at("log"),
+        class_="row",
+    )
+    return section(None, "Log", finder, now, more=choice("spans", name, links, "Which log"))
+
+
+def _as_written(found: Sequence[str]) -> Html:
+    return tag("pre", lines("\n".join(found)), tabindex="0", class_="log")
+
+
+def _log(shown: Shown, name: str, found: Sequence[str]) -> Html:
+    """The latest first; crawl.log as a table."""
+    if not found:
+        return note("No such line in the last part of this log, or no such log yet.")
+    split = [line.split() for line in found]
+    if name == "crawl.log" and all(len(fields) == FIELDS for fields in split):
+        return join(note("The latest first."), table([_row(fields) for fields in split], shown.link, name))
+    return _as_written(found)
+
+
+def _row(fields: Sequence[str]) -> Mapping[str, Any]:
+    when, status, size, url, path, _, kind, _, fetched, *_ = fields
+    took = fetched.partition("+")[2]
+    return {
+        "time": when[11:19],
+        "status": status,
+        "URL": url,
+        "size": int(size) if size.isdecimal() else None,
+        "took": numbers.seconds(int(took) / 1000) if took.isdecimal() else "-",
+        "type": kind,
+        "path": path,
+    }
+
+
+def _why_content(shown: Shown, url: str, found: Any, failed: str) -> Html:
+    """Everything that is known of one URL."""
+    form = tag(
+        "form",
+        field("URL", "url", url, kind="text", inputmode="url", required="", placeholder="https://example.com/page"),
+        button("Why?", class_="main"),
+        method="get",
+        action=shown.at("why"),
+        class_="row",
+    )
+    if failed:
+        answer: Html | None = tag("p", failed, class_="refused")
+    elif found is None:
+        answer = note(
+            "What became of it, or will, and why: filters, queue, robots.txt, its host, its log lines, its record."
+        )
+    elif isinstance(found, dict) and "state" in found:
+        rest = {name: value for name, value in found.items() if name not in ("state", "reason", "url")}
+        answer = join(
+            tag("p", tag("b", str(found["state"])), ": ", str(found.get("reason", "")), class_="verdict"),
+            answered(rest, shown.link),
+        )
+    else:
+        answer = answered(found, shown.link)
+    return section(None, "Why?", form, answer)
