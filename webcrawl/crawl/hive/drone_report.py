@@ -78,7 +78,7 @@ class Report:
         return dict(self.refusals).get(number, "")
 
     def stats(self) -> dict[str, Any]:
-        """Its figures as `stats_file.merged` takes them."""
+        """Its figures as `figures.merged` takes them."""
         return {
             **self.figures,
             **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
