@@ -39,12 +39,12 @@ def do(word, jobdir, stopped):
     if word == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     end = time.monotonic() + PATIENCE
-    while word not in ("finish", "limit") and not stopped and time.monotonic() < end:
+    while word not in ("finish", "empty", "limit") and not stopped and time.monotonic() < end:
         time.sleep(0.01)
     while word == "deaf" and time.monotonic() < end:
         time.sleep(0.01)
-    reason = {"finish": "finished", "limit": "closespider_pagecount"}.get(word, "shutdown")
-    figures = {"reason": reason, "pages": 7, "queued": 2, "failures": 1, "bytes": 1000, "hosts": 3}
+    reason = {"finish": "finished", "empty": "finished", "limit": "closespider_pagecount"}.get(word, "shutdown")
+    figures = {"reason": reason, "pages": 7 * (word != "empty"), "queued": 2, "failures": 1, "bytes": 1000, "hosts": 3}
     (jobdir / "stats.json").write_text(json.dumps(figures))
     if word == "fail":
         sys.exit(1)
