@@ -192,7 +192,8 @@ class Unpacked:
         if magic and not self._packed.startswith(magic):
             self._coding = None
             short = len(self._packed) < len(magic) and magic.startswith(self._packed)
-            raise Unpackable("the file ends within a record" if short else "no packed record", ends=short)
+            other = "not a zstd frame" if magic == FRAME else "not a gzip member"
+            raise Unpackable("the file ends within a record" if short else other, ends=short)
         part = _Part(self._at - len(self._packed))
         self._parts = [*(one for one in self._parts if one.left), part]
         self._coding = self._form.new()
