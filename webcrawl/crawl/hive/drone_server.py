@@ -27,11 +27,9 @@ REST = 5000  # milliseconds
 class Beat:
     """The news that a drone is told once a second."""
 
-    epoch: str
     map: bytes | None  # packed; None: the one that the drone knows
     acks: Mapping[int, str]  # up to which place each drone's checkpoint has its stream
     members: Mapping[int, str]  # drones and the ids of their states
-    gone: frozenset[str]  # the states that `forget` took out
     alive: frozenset[int]
     queen: int
     commands: Sequence[Command]
@@ -102,21 +100,20 @@ class Server(Session):
         return beat
 
     def _told(self, found: Sequence[Any]) -> Beat:
-        epoch, packed, acks, reports, drones, alive, queen, commands, size, _, gone, rest = found
+        _, packed, acks, reports, drones, alive, queen, commands, size, _, gone, rest = found
         members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
         self._members = frozenset(members)
         lasting = in_force(self._me.commands, commands) if commands else self._me.commands
-        self._member = replace(self._me, others=members, gone=_states(gone), commands=lasting)
+        states = frozenset(state.decode() for state in gone)
+        self._member = replace(self._me, others=members, gone=states, commands=lasting)
         self._queen = int(queen) == self._me.drone
         if packed:
             self.knows(SlotMap.unpack(packed))
         self._bytes, self._sent = int(size or 0), 0
         return Beat(
-            epoch=epoch.decode().rpartition(":")[2],
             map=packed,
             acks={int(drone): place_in(place) for drone, place in _pairs(acks)},
             members=members,
-            gone=_states(gone),
             alive=frozenset(map(int, alive)),
             queen=int(queen),
             commands=[Command.unpack(data) for data in commands],
@@ -264,7 +261,3 @@ class Server(Session):
 
 def _pairs(flat: Sequence[Any]) -> Any:
     return zip(flat[::2], flat[1::2], strict=True)
-
-
-def _states(gone: Sequence[bytes]) -> frozenset[str]:
-    return frozenset(state.decode() for state in gone)

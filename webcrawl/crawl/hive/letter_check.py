@@ -47,6 +47,9 @@ MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 LONGEST = LARGEST - (1 << 16)  # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
 
+KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]  # epoch, place, numbers
+ROWS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
+
 Number = Annotated[float, Meta(ge=0, le=MOST)]
 Whole = Annotated[int, Meta(ge=-MOST, le=MOST)]
 Count = Annotated[int, Meta(ge=0, le=MOST)]
@@ -256,10 +259,6 @@ class LetterCheck:
             self._lose(f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}")
             return None
         return record
-
-
-KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]  # epoch, place, numbers
-ROWS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
 
 
 def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:

@@ -11,6 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgpack
@@ -56,7 +57,6 @@ class Outbox:
         self._lanes: dict[tuple[int, bool], Lane] = {}
         self._acknowledged: dict[int, int] = {}  # the place of each drone in this epoch
         self._turn = 0  # of epochs: see PackedLetter
-        self._held = 0  # bytes of letters in memory
         self._counts: Counter[str] = Counter()
         self._channels: dict[int, int] = {}
         for drone, (channel, last) in channels_of(db.get(META)).items():
@@ -97,7 +97,6 @@ class Outbox:
             self._add(drone, kind, items[half:])
             return
         lane.add(data)
-        self._held += len(data)
         self._counts["letters"] += 1
         self._counts["items"] += len(items)
         self._counts["bytes"] += len(data)
@@ -118,12 +117,12 @@ class Outbox:
     def _relieve(self) -> None:
         """Writes letters early, those of the fullest lanes first."""
         while self._held > self._memory:
-            self._write(max(self._lanes.values(), key=_held))
+            max(self._lanes.values(), key=attrgetter("held")).write(SLICE)
 
-    def _write(self, lane: Lane) -> None:
-        before = lane.held
-        lane.write(SLICE)
-        self._held += lane.held - before
+    @property
+    def _held(self) -> int:
+        """Bytes of letters in memory."""
+        return sum(lane.held for lane in self._lanes.values())
 
     # -- out
 
@@ -164,9 +163,7 @@ class Outbox:
 
     def _forget(self, drone: int) -> None:
         for lane, _ in self._lanes_of(drone):
-            before = lane.held
             self._counts["acknowledged"] += lane.acknowledged(self._acknowledged[drone])
-            self._held += lane.held - before
 
     def new_epoch(self, epoch: str) -> None:
         """The streams have begun anew: all letters that are not acknowledged will be sent again."""
@@ -197,9 +194,7 @@ class Outbox:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)
                 message = unpack(data, self._hive)
                 self._put_again(gone, message.kind, message.items, route)
-                before = lane.held
                 lane.forget(1)
-                self._held += lane.held - before
                 yield
             del self._lanes[gone, exact]
             self._channels.pop(gone, None)  # a drone of this number that comes later knows no former letters
@@ -241,7 +236,7 @@ class Outbox:
         self.close(self._clock(), all=True)
         for lane in list(self._lanes.values()):
             for _ in range(0, lane.unwritten, SLICE):
-                self._write(lane)
+                lane.write(SLICE)
                 yield
 
     def save(self) -> None:
@@ -249,7 +244,7 @@ class Outbox:
         self.close(self._clock(), all=True)
         for lane in self._lanes.values():
             while lane.unwritten:
-                self._write(lane)
+                lane.write(SLICE)
         state = self._state()
         if state != self._saved:
             self._db.set(META, state)
@@ -267,7 +262,3 @@ class Outbox:
             lane.ready = end
         self._closed = []
         self.kept = self._saving
-
-
-def _held(lane: Lane) -> int:
-    return lane.held

@@ -34,6 +34,14 @@ FIRST, LONGEST_WAIT = 1.0, 60.0  # seconds until it is started again, doubled ea
 HEALTHY = 60.0  # seconds of life after which all is forgotten
 TRIES = 3  # starts in a row that it gave up by itself: it cannot start, and will not
 
+SOCKET = "valkey.sock"  # of the server
+LOG = "valkey.log"
+UNIX = "unix://"  # and the socket's path
+LONGEST_PATH = 100  # bytes of a socket's path
+OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
+PATIENCE = 10.0  # seconds until it answers
+MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
+
 # A shell that waits beside the program, with its number, until its parent has ended: then nobody writes the line
 GUARD = 'exec 3<&0; (read line <&3 || kill -"$0" $$) & exec "$@" 3<&- </dev/null'
 
@@ -198,15 +206,6 @@ class Process:
         wait = self._wait.next()
         self.due = now + wait
         return wait
-
-
-SOCKET = "valkey.sock"
-LOG = "valkey.log"
-UNIX = "unix://"  # and the socket's path
-LONGEST_PATH = 100  # bytes of a socket's path
-OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
-PATIENCE = 10.0  # seconds until it answers
-MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
 
 
 class EmbeddedServer:

@@ -33,6 +33,11 @@ from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.stats_file import plain
 
+logger = logging.getLogger(__name__)
+
+NAME = "hive-stats.json"
+WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
+AGAIN = 60.0  # seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in them
 GRACE = 10.0  # seconds before it is said that a drone is away: when a hive starts, some come later than others
 BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
 
@@ -196,16 +201,8 @@ def _is_settled(view: _View, drone: int) -> bool:
     return report.generation == view.map.generation and view.lost.issuperset(report.moving)
 
 
-logger = logging.getLogger(__name__)
-
-NAME = "hive-stats.json"
-WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
-
-AGAIN = 60.0  # seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in them
-
-
 class Telling:
-    """`jobdir`: the queen's."""
+    """What is said of all drones together, in the queen's log and in a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
@@ -232,7 +229,7 @@ class Telling:
 
 
 class Reign:
-    """Begins anew with each time that this drone is queen."""
+    """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
     def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
         self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling

@@ -18,6 +18,7 @@ from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import Groups, SlotMap
 
+FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
 KEPT = 3_600_000  # milliseconds for which the server keeps what does not last, for drones that do not answer just now
 
 # Those among the drones themselves; what else a crawl can be ordered is in crawl/control/commands.py.
@@ -76,9 +77,6 @@ def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
         if command.name == RESIZE:
             wanted = frozenset(command.args[0])
     return wanted
-
-
-FORMAT = 1  # of the registry, the letters and their meaning: drones of two formats do not work together
 
 
 @dataclass(frozen=True, slots=True)

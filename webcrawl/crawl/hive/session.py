@@ -56,8 +56,11 @@ NOT_NOW = (
 CLOSED = "closed"  # in what uvloop raises if a connection ends between two steps; redis-py passes it on
 PIPELINED = "of pipeline caused error: "  # after which command it was, with the beginning of its letter
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
+KEY_BYTES = 16
+META = "hive/companions"
 Client = Redis
 MakeClient = Callable[[], Client]
+T = TypeVar("T")
 
 
 class OtherServer(Exception):  # noqa: N818 - never shown
@@ -144,13 +147,6 @@ async def check(client: Client) -> None:
         raise HiveError(
             f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
         )
-
-
-T = TypeVar("T")
-
-KEY_BYTES = 16
-
-META = "hive/companions"
 
 
 @dataclass(frozen=True, slots=True)

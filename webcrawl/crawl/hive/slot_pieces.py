@@ -29,6 +29,14 @@ COUNTED = {"host": HOSTS, "urls": URLS, "later": URLS, "held": URLS, "domain": D
 PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
 AT_ONCE = 16  # such items in a slice: two pages of a file
 
+PARKED = "hive.parked."
+ROOM = 1 << 14  # items in memory, of all slots
+ROW = 256  # items of one row: they are dealt with at once
+END = "~"  # sorts behind all digits
+KNOWN = b""  # for the seen store: mark as seen, never return
+Deliver = Callable[[int, int, list[Any]], None]  # a Kind or NAME, a slot, items
+NAME = 0  # in the place of a Kind: what is parked is the name of a host that came
+
 Leaves = Callable[[Packed], Packed | None]
 
 
@@ -160,16 +168,6 @@ class Leaving:
         """The inverse of `save`."""
         self.targets, self._batch, self._cursor = saved["targets"], saved["batch"], saved["cursor"]
         self._mark = self._seen.mark()
-
-
-PARKED = "hive.parked."
-ROOM = 1 << 14  # items in memory, of all slots
-ROW = 256  # items of one row: they are dealt with at once
-END = "~"  # sorts behind all digits
-
-KNOWN = b""  # for the seen store: mark as seen, never return
-Deliver = Callable[[int, int, list[Any]], None]  # a Kind or NAME, a slot, items
-NAME = 0  # in the place of a Kind: what is parked is the name of a host that came
 
 
 class Parking:
