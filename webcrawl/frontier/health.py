@@ -177,16 +177,20 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     may_be_hosts = rule(outcome).failed
     if host.failures:
         return may_be_hosts or (host.row is not None and host.row.status == Status.HOST_RETIRED)
-    busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
-    if busy and outcome.wait:
+    is_busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
+    if is_busy and outcome.wait:
         return True
-    row, key = row_of(host), _mark(link, outcome)
     if _is_known(host, link):
         return False
+    row = row_of(host)
     urls = {one for one in row if one > 0}
-    if key in row:  # downloads that somebody awaits have no URL, and all one key
-        return not host.pages or (busy and (host.pages < FAMILIAR or len(urls) > 1 or not link.url))
-    return len(urls) + 1 >= ROW
+    if _mark(link, outcome) not in row:
+        return len(urls) + 1 >= ROW
+    if not host.pages:
+        return True
+    # Downloads that somebody awaits have no URL, and all one mark
+    is_little_known = host.pages < FAMILIAR or len(urls) > 1 or not link.url
+    return is_busy and is_little_known
 
 
 def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
