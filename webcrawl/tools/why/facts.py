@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.rules import prioritizer_of
 from webcrawl.crawl.score_book import NOTE
-from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.frontier.state import LEARNT, POPULARITY
 from webcrawl.store.jobdir import meta_row
