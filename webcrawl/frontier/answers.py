@@ -11,7 +11,7 @@ from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
-from webcrawl.frontier.host_queues import URLS, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, Listed
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
@@ -68,7 +68,7 @@ class HostNotes:
             if host.listed is None:
                 host.listed = Listed()
             self._core.hosts.touch(host)
-            return host.listed.take(urls, URLS * max(self._domains.links_to(url), 1))
+            return host.listed.take(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
 
 
 class Answers:

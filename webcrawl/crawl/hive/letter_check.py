@@ -21,7 +21,7 @@ from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
-from webcrawl.frontier.host_origins import MOST as RECORDS
+from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 
 logger = logging.getLogger(__name__)

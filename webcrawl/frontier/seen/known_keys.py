@@ -43,7 +43,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys, Mask, Run, RunWriter, between, contained
 from webcrawl.store.worker import Worker
 
-PIECE = 1 << 16  # keys per write of a spill: 1 MiB of rows
+SPILLED_AT_ONCE = 1 << 16  # keys per write of a spill: 1 MiB of rows
 
 
 class Rows(Protocol):
@@ -183,8 +183,8 @@ def _close(spills: list[Future[Run]]) -> None:
 def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
     writer = RunWriter(disk, new_path(), 2)
     try:
-        for at in range(0, count, PIECE):
-            writer.append(*distinct(chunk.rows(at, at + PIECE)))
+        for at in range(0, count, SPILLED_AT_ONCE):
+            writer.append(*distinct(chunk.rows(at, at + SPILLED_AT_ONCE)))
     except BaseException:
         writer.abandon()
         raise
