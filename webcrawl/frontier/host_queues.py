@@ -16,9 +16,8 @@ from webcrawl.base.model import Link, Packed
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.urls.host_names import names_above
 
-MAX_LISTED = (
-    50_000  # of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file have
-)
+# Of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file have
+MAX_LISTED = 50_000
 MIN_TRIED = 4  # pages of each kind, from which on their news decide
 WINDOW = 64  # pages of one kind, after which the older ones count half
 MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets better is noticed
