@@ -10,7 +10,7 @@ from webcrawl.base.model import Link, Outcome, url_of
 from webcrawl.crawl.crawl import counted_as
 from webcrawl.crawl.sitemaps import GROWN
 from webcrawl.frontier.booking import _is_page
-from webcrawl.frontier.host_queues import URLS
+from webcrawl.frontier.host_queues import MAX_LISTED
 
 SITE = "http://a.test"
 MAP = f"{SITE}/map.xml"
@@ -132,12 +132,12 @@ def test_they_bring_as_many_urls_as_a_host_may_have(site):
     def listing(first, many):
         return "\n".join(f"{SITE}/{number}" for number in range(first, first + many)).encode()
 
-    site.answer(Link(MAP, "M"), listing(0, URLS - 101), "text/plain")
-    page = site.answer(Link(f"{SITE}/2.xml", "M"), listing(URLS, 200), "text/plain")
+    site.answer(Link(MAP, "M"), listing(0, MAX_LISTED - 101), "text/plain")
+    page = site.answer(Link(f"{SITE}/2.xml", "M"), listing(MAX_LISTED, 200), "text/plain")
 
     assert len(page.followed) == 99
     counters = site.crawl.parts.counters
-    assert (counters["sitemaps/urls"], counters["sitemaps/cut"], counters["links/cut"]) == (URLS - 2, 101, 101)
+    assert (counters["sitemaps/urls"], counters["sitemaps/cut"], counters["links/cut"]) == (MAX_LISTED - 2, 101, 101)
 
 
 def test_answers_are_counted_apart(site):

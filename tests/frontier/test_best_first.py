@@ -11,7 +11,7 @@ from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.front_end import AT_ONCE, ONE_IN, Sift
-from webcrawl.frontier.popularity import CELL, Popularity
+from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.depth import ByChance, ByDepth
 from webcrawl.frontier.prioritizers.links import ByIndegree, ByOpic
 from webcrawl.lab.studies.page_queues import Queue

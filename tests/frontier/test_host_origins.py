@@ -12,7 +12,7 @@ from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.booking import Limits
-from webcrawl.frontier.host_origins import MOST
+from webcrawl.frontier.host_origins import MAX_ORIGINS
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
@@ -233,7 +233,7 @@ class TestManyPorts:
 
         assert {url for url, status in web.ended.items() if status == 200} == {"http://a/", *pages("http://a", 20)}
         with web.frontier.core.opened("a") as host:
-            assert len(host.origins) == MOST + 1
+            assert len(host.origins) == MAX_ORIGINS + 1
             assert host.waiting() == len(web.frontier) == 300
 
     def test_one_of_them_that_answers_is_fetched(self, db):

@@ -12,7 +12,7 @@ from webcrawl.base.model import from_sitemap, is_sitemap
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import merge_host, pack_host
-from webcrawl.frontier.host_queues import ENOUGH, LEAST, URLS, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, MIN_TRIED, MIN_TURNS, Listed
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import ALL, check
 
@@ -124,10 +124,10 @@ def test_the_same_share_of_the_turns_at_first(db):
     frontier = make(db, levels=1)
     both(frontier)
 
-    asked = crawl(frontier, 2 * ENOUGH, lambda _: True)
+    asked = crawl(frontier, 2 * MIN_TRIED, lambda _: True)
 
-    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(ENOUGH - 1)]  # the first turn had no choice
-    assert [url for url in asked if "listed" not in url] == [f"http://a.test/{n}" for n in range(ENOUGH + 1)]
+    assert listed(asked) == [f"http://a.test/listed/{n}" for n in range(MIN_TRIED - 1)]  # the first turn had no choice
+    assert [url for url in asked if "listed" not in url] == [f"http://a.test/{n}" for n in range(MIN_TRIED + 1)]
 
 
 @pytest.mark.parametrize("good", ["listed", "linked"])
@@ -138,7 +138,7 @@ def test_who_brings_more_new_pages_gets_more_turns(db, good):
 
     asked = crawl(frontier, 200, lambda url: ("listed" in url) == (good == "listed"))[100:]
 
-    assert len(listed(asked)) / 100 == pytest.approx(1 - LEAST if good == "listed" else LEAST, abs=0.02)
+    assert len(listed(asked)) / 100 == pytest.approx(1 - MIN_TURNS if good == "listed" else MIN_TURNS, abs=0.02)
 
 
 def test_alone_each_has_all_turns(db):
@@ -180,7 +180,7 @@ def test_a_sitemap_brings_so_many_urls_and_no_more(db):
     """Then what is left is cut, and further sitemaps of the host end without a request."""
     frontier = make(db)
     add(frontier, MAP, path="M")
-    assert frontier.notes.take_listed(MAP, URLS - 1) == URLS - 1
+    assert frontier.notes.take_listed(MAP, MAX_LISTED - 1) == MAX_LISTED - 1
     assert frontier.notes.take_listed(MAP, 2) == 1
     add(frontier, "http://a.test/page", path="L")
 
@@ -196,7 +196,7 @@ def test_a_host_to_which_others_link_may_bring_more(db):
         frontier.domains.heard(f"http://{source}.test/", [MAP])
     db.checkpoint()
 
-    assert frontier.notes.take_listed(MAP, 4 * URLS) == 3 * URLS
+    assert frontier.notes.take_listed(MAP, 4 * MAX_LISTED) == 3 * MAX_LISTED
 
 
 def test_it_moves_with_its_host(db):
@@ -220,7 +220,7 @@ def test_nobody_starves(pages):
     for is_listed, new in pages:
         one.learn(listed=is_listed, new=new)
         turns.append(one.has_turn())
-        assert LEAST <= one.share() <= 1 - LEAST
+        assert MIN_TURNS <= one.share() <= 1 - MIN_TURNS
         assert 0 <= one.credit < 1
     turns += [one.has_turn() for _ in range(16)]
     assert all(len({*turns[at : at + 16]}) == 2 for at in range(len(turns) - 15))

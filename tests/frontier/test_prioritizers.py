@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.page_values import Scored
-from webcrawl.frontier.popularity import Popularity
-from webcrawl.frontier.prioritizers import Choosing, Learning, goes_by_way
+from webcrawl.frontier.prioritizers import Choosing, Learning, Popularity, goes_by_way
 from webcrawl.frontier.prioritizers.depth import ByArrival, ByChance, ByDepth
 from webcrawl.frontier.prioritizers.focus import PENDING, ByFocus
 from webcrawl.frontier.prioritizers.language import ByLanguage

@@ -11,7 +11,7 @@ from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
-from webcrawl.frontier.host_queues import URLS, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, Listed
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
@@ -68,7 +68,7 @@ class HostNotes:
             if host.listed is None:
                 host.listed = Listed()
             self._core.hosts.touch(host)
-            return host.listed.take(urls, URLS * max(self._domains.links_to(url), 1))
+            return host.listed.take(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
 
 
 class Answers:
@@ -81,19 +81,26 @@ class Answers:
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
         """Books how a download ended; False if the link comes again."""
-        whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
-        record = host if whole else self._origins.record_for(host, link)
-        pages, wall, ready_at = host.pages, host.wall, host.ready_at
-        failures, retired, row = record.failures, record.retired, record.row
+        is_whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
+        record = host if is_whole else self._origins.record_for(host, link)
+        pages = host.pages
+        wall = host.wall
+        ready_at = host.ready_at
+        failures = record.failures
+        retired = record.retired
+        row = record.row
         own = is_own(record, link, outcome)
         charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
+
         again = self._again(record, link, outcome, now)
+        has_failed = record.failures > failures
         if charge is not None:
             charge.booked(record, outcome, again)
         if pages < self._notes.young:
             self._notes.grew(host, link, pages)
         if wall is not None or outcome.wall:
-            self._wall(host, link, outcome, known=wall is not None and (wall.answers >= WALLS or not pages))
+            is_known = wall is not None and (wall.answers >= WALLS or not pages)
+            self._wall(host, link, outcome, known=is_known)
         if outcome.status > 0:
             self._slots.answered(host, outcome.seconds)
         else:
@@ -102,12 +109,12 @@ class Answers:
             self._comes_again(record, again, outcome)
         else:
             self._final(host, link, outcome)
-        if record.failures > failures:
+        if has_failed:
             self._failed(record, retired, None if own else row)
-        if outcome.wait and is_worth_a_line(outcome.wait, failed=record.failures > failures):
+        if outcome.wait and is_worth_a_line(outcome.wait, failed=has_failed):
             self._core.queues.told.note(host.name, record.ready_at)
         host.ip = outcome.ip or host.ip
-        if record is host and host.failures > failures:
+        if has_failed and record is host:
             self._origins.set_apart_failed(host, link, outcome, ready_at, now)
         if host.origins is not None:
             self._origins.asked(host, link)

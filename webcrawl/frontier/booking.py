@@ -163,7 +163,8 @@ class Booking:
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it. A
         probe is not retried either.
         """
-        limits, status = self._limits if self.own is None else self.of(host.name)[1], outcome.status
+        limits = self._limits if self.own is None else self.of(host.name)[1]
+        status = outcome.status
         plain = is_plain(outcome)
         most = 0 if plain and self._limits.retry_codes is None else self._most(link, outcome)
         again = self._retry_link(host, link, outcome, most) if most > 1 else None

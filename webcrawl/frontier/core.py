@@ -136,7 +136,7 @@ def both(first: Heard | None, second: Heard | None) -> Heard | None:
 
 
 CUT_SHORT = "cut short"  # the counter of URLs that have ended with a body that is not whole
-NO_FAILURES = -1  # of a charge that is not booked, or is its URL's alone
+NO_FAILURES = -1  # as many as no host has: the record of one that has answered is not restored
 MAX_CHARGES = 4096  # 1 KB each at the most
 
 

@@ -150,7 +150,7 @@ def sum_of(link: Link) -> int:
 # its version of HTTP
 UNWELL = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
-KEPT = 16  # answers in a row that are remembered
+MAX_ROW = 16  # answers in a row that are remembered
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
 LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
 # Until such a URL comes again: so many usual waits of its host, or this share of those that its pages took, so that it
@@ -177,16 +177,20 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     may_be_hosts = rule(outcome).failed
     if host.failures:
         return may_be_hosts or (host.row is not None and host.row.status == Status.HOST_RETIRED)
-    busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
-    if busy and outcome.wait:
+    is_busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
+    if is_busy and outcome.wait:
         return True
-    row, key = row_of(host), _mark(link, outcome)
     if _is_known(host, link):
         return False
+    row = row_of(host)
     urls = {one for one in row if one > 0}
-    if key in row:  # downloads that somebody awaits have no URL, and all one key
-        return not host.pages or (busy and (host.pages < FAMILIAR or len(urls) > 1 or not link.url))
-    return len(urls) + 1 >= ROW
+    if _mark(link, outcome) not in row:
+        return len(urls) + 1 >= ROW
+    if not host.pages:
+        return True
+    # Downloads that somebody awaits have no URL, and all one mark
+    is_little_known = host.pages < FAMILIAR or len(urls) > 1 or not link.url
+    return is_busy and is_little_known
 
 
 def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
@@ -223,7 +227,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     if answers and row is not None:
         key, origin = key if row.only == key else 0, origin if row.origin == origin else 0
     mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
-    kept = (*answers, mark)[-KEPT:]
+    kept = (*answers, mark)[-MAX_ROW:]
     host.row = FailedRow(now, 0.0, Status.HOST_RETIRED, key, gone=False, origin=origin, unwell=kept)
 
 
@@ -263,7 +267,7 @@ def _is_others(row: FailedRow, link: Link) -> bool:
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
     """These have failed beside a good answer of a host that was well: that counts against their kinds."""
     for kind in map(_kind, failed):
-        if kind and (kind in host.bad or len(host.bad) < KEPT):
+        if kind and (kind in host.bad or len(host.bad) < MAX_ROW):
             host.bad[kind] = host.bad.get(kind, 0) + 1
 
 

@@ -17,9 +17,9 @@ from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
 
 # Records of one host. Anybody may link to all ports of a host: the origins beyond these have one record together.
-MOST = 16
+MAX_ORIGINS = 16
 SHARED = -1
-LOOKED = 8192  # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
+MAX_LOOKED_AT = 8192  # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
 # What says the same of all origins: a name, and that we ask too often
 OF_HOST = frozenset((Status.DNS_FAILED, Status.EXCLUDED, 429))
 
@@ -53,9 +53,9 @@ class Origins:
         found = self.own(host, url)
         if found is not None:
             return found
-        if host.origins is not None and len(host.origins) >= MOST:
+        if host.origins is not None and len(host.origins) >= MAX_ORIGINS:
             self._make_room(host.origins)
-        if host.origins is None or len(host.origins) < MOST:
+        if host.origins is None or len(host.origins) < MAX_ORIGINS:
             return self._hosts.new_origin(host, key, text_of(url))
         return host.origins.get(SHARED) or self._hosts.new_origin(host, SHARED, "")
 
@@ -139,7 +139,7 @@ class Origins:
             if not record.startswith(prefix):
                 return True
         for queue in host.own_queues():
-            for record in queue.first(LOOKED):
+            for record in queue.first(MAX_LOOKED_AT):
                 if not record.startswith(prefix):
                     return True
         return False
@@ -231,7 +231,7 @@ def _is_due(one: Host, host: Host, now: float) -> bool:
 
 def url_at(host: Host, key: int) -> str:
     """Return a URL of this origin that waits, or an empty text."""
-    waiting = [record for _, record in host.later] + host.queue.first(LOOKED)
+    waiting = [record for _, record in host.later] + host.queue.first(MAX_LOOKED_AT)
     return next((url for url in map(url_of, waiting) if origin_of(url) == key), "")
 
 

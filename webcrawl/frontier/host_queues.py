@@ -16,10 +16,11 @@ from webcrawl.base.model import Link, Packed
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.urls.host_names import names_above
 
-URLS = 50_000  # of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file have
-ENOUGH = 4  # pages of each kind, from which on their news decide
+# Of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file have
+MAX_LISTED = 50_000
+MIN_TRIED = 4  # pages of each kind, from which on their news decide
 WINDOW = 64  # pages of one kind, after which the older ones count half
-LEAST = 1 / 16  # of the turns, for either: nothing starves, and who gets better is noticed
+MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets better is noticed
 
 
 @dataclass(slots=True)
@@ -45,11 +46,11 @@ class Listed:
 
     def share(self) -> float:
         """The part of the turns that listed URLs have while others wait, too."""
-        if min(self.tried) < ENOUGH:
+        if min(self.tried) < MIN_TRIED:
             return 0.5
         # Squares: of a list with three dead URLs in four, a share like its news would cost a sixth of all turns.
         linked, listed = (((new + 1) / (tried + 2)) ** 2 for new, tried in zip(self.new, self.tried, strict=True))
-        return min(max(listed / (linked + listed), LEAST), 1 - LEAST)
+        return min(max(listed / (linked + listed), MIN_TURNS), 1 - MIN_TURNS)
 
     def has_turn(self) -> bool:
         """True if the next turn is a listed URL's; counts it."""
@@ -144,11 +145,11 @@ class Connections:
 
 
 # Queues on each side of 0, whatever priorities a spider thinks of; each is an object of some 150 bytes in memory.
-MOST = 16
-LARGEST = 1 << 31  # priorities beyond are all one
+MAX_PRIORITIES = 16
+MAX_PRIORITY = 1 << 31  # priorities beyond are all one
 CHOSEN = 1  # of what goes before the host's queue because it is worth more (front_end.py)
-REVISITS = -LARGEST - 1  # of the queue of what is fetched again, which has no priority: the two take turns
-LISTED = -LARGEST - 2  # likewise of sitemaps and what they name
+REVISITS = -MAX_PRIORITY - 1  # of the queue of what is fetched again, which has no priority: the two take turns
+LISTED = -MAX_PRIORITY - 2  # likewise of sitemaps and what they name
 
 
 class Ranked:
@@ -173,10 +174,10 @@ class Ranked:
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
         """The queue of this priority, made if it is missing; beyond MOST of them the nearest one."""
         if priority > REVISITS:
-            priority = max(min(priority, LARGEST), -LARGEST)
+            priority = max(min(priority, MAX_PRIORITY), -MAX_PRIORITY)
         side = [one for one in self.queues if _side(one[0]) == _side(priority)]
         nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
-        if nearest is not None and (nearest[0] == priority or len(side) >= MOST):
+        if nearest is not None and (nearest[0] == priority or len(side) >= MAX_PRIORITIES):
             return nearest[1]
         queue = make()
         self.queues.append((priority, queue))

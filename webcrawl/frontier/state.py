@@ -21,8 +21,7 @@ from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.hosts import HostTable
 from webcrawl.frontier.hosts_set_aside import AsideHosts
 from webcrawl.frontier.place_shares import GroupQueues
-from webcrawl.frontier.popularity import Popularity
-from webcrawl.frontier.prioritizers import Informed, Learning
+from webcrawl.frontier.prioritizers import Informed, Learning, Popularity
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import FRONTIER

@@ -13,7 +13,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import FrontEnd, Sift
-from webcrawl.frontier.health import KEPT, ROW, row_of
+from webcrawl.frontier.health import MAX_ROW, ROW, row_of
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS
 from webcrawl.frontier.hosts import Host
@@ -156,7 +156,7 @@ class UrlSelection:
             return
         if not host.failures and len(row_of(host)) < ROW - 1:
             return
-        failed = [shape_of(url_of(record)).families for _, record in host.later[:KEPT]]
+        failed = [shape_of(url_of(record)).families for _, record in host.later[:MAX_ROW]]
         at = _another((shape_of(url_of(record)).families for record in host.queue.first(LOOKED)), failed)
         if not at:  # none, or the first
             return

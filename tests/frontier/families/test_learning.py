@@ -3,6 +3,7 @@
 import msgpack
 import pytest
 
+from webcrawl.frontier.families.families import PageLook
 from webcrawl.frontier.families.learning import (
     AGAIN,
     AWAITED,
@@ -206,6 +207,18 @@ class TestFolding:
 
         assert learning.look(url("def"), b"<p>Called def so</p>") == Said(new=True, address=True)
         assert learning.look(url("ghi"), b"<p>%s</p>" % other.encode().replace(b"%s", b"ghi")) == Said(new=True)
+
+    def test_a_page_with_nothing_new_but_its_title_is_in_doubt(self):
+        """It counts like a list of which nobody knows where it leads, unless its links lead to new pages."""
+        learning = DomainLearning()
+        page = "<title>%s</title><p>a frame of words</p><p>nothing yet</p><p>a quotation</p>"
+        learning.look(url(1), (page % "red hats").encode())
+        said = learning.look(url(2), (page % "blue coats").encode())
+
+        assert said == Said(new=False, title=True)
+        assert PageLook(learning, NOTHING, said).brings is Brings.DOUBT
+        assert PageLook(learning, NOTHING, said, Brings.LINKS).brings is Brings.LINKS
+        assert learning.look(url(3), (page % "blue coats").encode()) == Said(new=False)
 
     def test_a_name_below_the_domain_is_part_of_the_address(self):
         """A town's name there is what a page says of it."""

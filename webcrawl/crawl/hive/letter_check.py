@@ -27,7 +27,7 @@ from webcrawl.crawl.hive.errors import ForeignMessage
 from webcrawl.crawl.hive.keys import order
 from webcrawl.crawl.hive.letter import EXACT, LARGEST, LINKS, Kind, Letter, read
 from webcrawl.crawl.hive.outgoing_letters import END, NAME, RowName, read_name
-from webcrawl.frontier.host_origins import MOST as RECORDS
+from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
 from webcrawl.store.jobdir.queue_row import link_flaw

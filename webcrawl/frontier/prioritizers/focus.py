@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from webcrawl.base.model import Link
 from webcrawl.base.page_values import Scored
 from webcrawl.base.url_text import host_of
-from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Popularity
 
 SHARP = 4  # the power of what links say: a good one outweighs many middling ones
 SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webcrawl.base.model import Link
-from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Popularity
 
 
 class ByIndegree:

@@ -43,7 +43,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import Keys, Mask, Run, RunWriter, between, contained
 from webcrawl.store.worker import Worker
 
-PIECE = 1 << 16  # keys per write of a spill: 1 MiB of rows
+SPILLED_AT_ONCE = 1 << 16  # keys per write of a spill: 1 MiB of rows
 
 
 class Rows(Protocol):
@@ -183,8 +183,8 @@ def _close(spills: list[Future[Run]]) -> None:
 def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
     writer = RunWriter(disk, new_path(), 2)
     try:
-        for at in range(0, count, PIECE):
-            writer.append(*distinct(chunk.rows(at, at + PIECE)))
+        for at in range(0, count, SPILLED_AT_ONCE):
+            writer.append(*distinct(chunk.rows(at, at + SPILLED_AT_ONCE)))
     except BaseException:
         writer.abandon()
         raise
@@ -208,52 +208,6 @@ class Cancelled(Exception):  # noqa: N818 - not an error: the store is being clo
     """The merge was asked to stop."""
 
 
-class Output(Protocol):
-    """The destination of a merge's keys: the ascending union of new keys and those merged with them."""
-
-    def append(self, keys: Keys) -> None:
-        """Takes the next keys."""
-
-    def finish(self) -> tuple[Keys, Run | None]:
-        """Returns the new `fresh`, and the new run if there is one."""
-
-    def abandon(self) -> None:
-        """Discards everything."""
-
-
-class ToMemory:
-    """Keeps a small result in memory: otherwise each of a small crawl's many early merges would write a file."""
-
-    def __init__(self) -> None:
-        self._pieces: list[Keys] = []
-
-    def append(self, keys: Keys) -> None:
-        self._pieces.append(keys)
-
-    def finish(self) -> tuple[Keys, None]:
-        return merged(self._pieces), None
-
-    def abandon(self) -> None:
-        self._pieces.clear()
-
-
-class ToFile:
-    """Writes a large result as a run."""
-
-    def __init__(self, writer: RunWriter) -> None:
-        self._writer = writer
-
-    def append(self, keys: Keys) -> None:
-        self._writer.append(keys)
-
-    def finish(self) -> tuple[Keys, Run]:
-        self._writer.finish()
-        return np.empty(0, np.uint64), Run(self._writer.path)
-
-    def abandon(self) -> None:
-        self._writer.abandon()
-
-
 @dataclass(slots=True)
 class Sweep:
     """One merge; `run` may be called in a thread as long as F does not change."""
@@ -267,38 +221,45 @@ class Sweep:
     stop: Event
 
     def run(self) -> Swept:
-        started, frozen = time.monotonic(), self.frozen
+        started = time.monotonic()
+        frozen = self.frozen
         bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
         parts = frozen.parts()
-        output: Output = ToMemory() if self.create is None else ToFile(self.create())
+        # A small result stays in memory: otherwise each of a small crawl's many early merges would write a file
+        writer = self.create() if self.create is not None else None
+        pieces: list[Keys] = []
+        put = pieces.append if writer is None else writer.append
         rows = frozen.count + len(self.fresh) + sum(run.count for run in self.replaced)
         new = 0
         try:
             for low, high in even(rows, self.budget, partial(self._within, parts)):
-                keys, ordinals = self._merge_range(parts, low, high, output)
+                keys, ordinals = self._merge_range(parts, low, high, put)
                 mark(bits, ordinals)
                 new += len(keys)
         except BaseException:
-            output.abandon()
+            if writer is not None:
+                writer.abandon()
             raise
-        fresh, run = output.finish()
+        if writer is not None:
+            writer.finish()
+        fresh = merged(pieces)
+        change = Change(Run(writer.path) if writer is not None else None, self.replaced)
         frozen.remove()
-        seconds = time.monotonic() - started
-        return Swept(frozen.count, bits, new, fresh, Change(run, self.replaced), seconds)
+        return Swept(frozen.count, bits, new, fresh, change, time.monotonic() - started)
 
     def _within(self, parts: Sequence[Rows], low: int, high: int) -> int:
         """The least number of rows that a range has."""
         fresh = len(between(self.fresh[None], low, high)[0])
         return fresh + sum(rows.within(low, high) for rows in (*parts, *self.replaced))
 
-    def _merge_range(self, parts: Sequence[Rows], low: int, high: int, output: Output) -> Keys:
-        """Writes one range of the result; returns the keys that are not in F, as rows (key, ordinal)."""
+    def _merge_range(self, parts: Sequence[Rows], low: int, high: int, put: Callable[[Keys], None]) -> Keys:
+        """Puts one range of the result where it goes; returns the keys that are not in F, as rows (key, ordinal)."""
         if self.stop.is_set():
             raise Cancelled
         rows = firsts([part.between(low, high) for part in parts])
         below = [between(self.fresh[None], low, high)[0], *(run.between(low, high)[0] for run in self.replaced)]
         new = rows[:, self._unknown(rows[0], below)]
-        output.append(merged([*below, new[0]]))
+        put(merged([*below, new[0]]))
         return new
 
     def _unknown(self, keys: Keys, below: Sequence[Keys]) -> Mask:

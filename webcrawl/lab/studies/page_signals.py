@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from webcrawl.base.page_values import Scored
-from webcrawl.frontier.popularity import CELL, Popularity
+from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 

@@ -26,7 +26,7 @@ from webcrawl.frontier.booking import Own
 from webcrawl.frontier.core import BIAS, Core, Rules, Shape
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_rows import RobotsRows
-from webcrawl.frontier.popularity import Popularity
+from webcrawl.frontier.prioritizers import Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.frontier.state import LEARNT, POPULARITY, read_core
