@@ -3,8 +3,7 @@
 import asyncio
 
 from webcrawl.frontier.fetch_slots import RESERVE, SHARE, FetchSlots
-from webcrawl.net.connection import Deadlines
-from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.connection_pool import ConnectionPool, Deadlines
 from webcrawl.net.protocols import Bounds
 
 

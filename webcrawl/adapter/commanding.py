@@ -25,8 +25,8 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.record.logs.error_tail import last_errors
-from webcrawl.urls.optout import OptOut
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.exclusion_rules import OptOut
+from webcrawl.urls.seeds.seed_source import SeedError
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.hive.partition import SLOTS, SlotFingerprints, range_of
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.foldings import HostRules
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.url_fingerprint import Fingerprints

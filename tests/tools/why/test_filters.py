@@ -9,10 +9,10 @@ from webcrawl.crawl.checks import check
 from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.filtering import Filters, first_refusal
 from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import build_filters
-from webcrawl.urls.optout import OptOut
 
 KEY = bytes(16)
 MINE = "tests.tools.why.test_settings.Mine"

@@ -3,6 +3,6 @@
 from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import Marks
 from webcrawl.content.recognise.probe import Probe
-from webcrawl.content.recognise.recogniser import PARKED, SOFT404, Recogniser, recogniser
+from webcrawl.content.recognise.recogniser import PAGE, PARKED, SHELL, SOFT404, Recogniser, recogniser
 
-__all__ = ["PARKED", "SOFT404", "Marks", "Probe", "Recogniser", "recogniser", "wall_of"]
+__all__ = ["PAGE", "PARKED", "SHELL", "SOFT404", "Marks", "Probe", "Recogniser", "recogniser", "wall_of"]

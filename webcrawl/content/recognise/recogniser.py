@@ -10,7 +10,7 @@ from pathlib import Path
 from webcrawl.base.model import header
 from webcrawl.base.page_values import DENIAL, SCRIPT, UNKNOWN, WALL
 from webcrawl.content.html import encodings
-from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.trees import document, markup
 from webcrawl.content.recognise.denial import accuses, denies, may_deny
 from webcrawl.content.recognise.marks import APART, CODED, GUARD, MOUNT, Glance, Mark, Marks, Part

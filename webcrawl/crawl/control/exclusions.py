@@ -1,6 +1,6 @@
 """`exclude` and `excluded`: owners' wishes to be left alone, by command, and their records in the crawl's state.
 
-The state has those given by command and those of the exclusion file; urls/optout.py says what is kept of each.
+The state has those given by command and those of the exclusion file; urls/exclusion_rules.py says what is kept of each.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Protocol
 import msgpack
 
 from webcrawl.base.dates import iso
+from webcrawl.base.errors import RulesError
 from webcrawl.crawl.control.command import Answer, Command, CommandError, url_named
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import canonical
-from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
+from webcrawl.urls.exclusion_rules import OptOut, read_date, refuse_star, rules_of, unpacked, without_comment
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
-from webcrawl.urls.optout import OptOut, RulesError, read_date, unpacked
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
 FORGET, SINCE = "--forget", "--since"

@@ -13,7 +13,7 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.crawl.hive.splitter import Splitter
-from webcrawl.net.robots_syntax import LIMIT
+from webcrawl.net.robots import LIMIT
 
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from webcrawl.base.model import Archived, Exchange, Link, Outcome
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Preferences

@@ -16,9 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.content.html.found_links import FoundLink, LinkColumns
-from webcrawl.content.html.link_kinds import REDIRECT
-from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
+from webcrawl.content.html.link_kinds import REDIRECT, FoundLink, LinkColumns
+from webcrawl.content.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.record.tables.columns import SCHEMAS, change_row, document_row, page_row
 from webcrawl.record.tables.ended import ROBOTS, Ended, host_parts
@@ -37,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 HOSTS_AT_ONCE = 4096
 # What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
-# those of net/robots_packed.py.
+# those of net/robots_entry.py.
 ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
 _STATE = (
     f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"

@@ -19,7 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
-from webcrawl.net.host_header import is_loopback
+from webcrawl.net.http_answerer import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.contents import LIVE, Contents, Ordering, Why
 from webcrawl.tools.dashboard.crawl_states import Ask, Finder, Known

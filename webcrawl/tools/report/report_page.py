@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from webcrawl.base.program import program
-from webcrawl.content.neardup.near_duplicates import DISTANCE
+from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of

@@ -15,7 +15,7 @@ from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revis
 from webcrawl.frontier.check_frontier import check_frontier
 from webcrawl.frontier.seen.check_seen import check_portions, check_seen
 from webcrawl.frontier.seen.files import SeenFiles, opened
-from webcrawl.net.check_robots import check_robots
+from webcrawl.net.robots_entry import check_robots
 from webcrawl.record.fulltext.check_texts import check_fulltext
 from webcrawl.record.pagefiles import check_pagefiles
 from webcrawl.record.since.index import check_since

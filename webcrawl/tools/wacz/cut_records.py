@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from webcrawl.base.digest import label, sha1
-from webcrawl.content.formats.payload_type import UNNAMED
+from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import Record, sound_records
 from webcrawl.record.warc.unpacking import Torn

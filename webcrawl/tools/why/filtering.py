@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import re2
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE
 from webcrawl.tools.why.saved_settings import SavedSheets, may_load
-from webcrawl.urls.exclusion_rules import parse_exclusions
+from webcrawl.urls.exclusion_rules import OptOut, parse_exclusions
 from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.exclusion import CommandedFilter
 from webcrawl.urls.filters.filter_protocol import Bounds, Lines, Origin, Remembers, Setup, Suspects, UrlFilter
 from webcrawl.urls.filters.known_paths import RULES
 from webcrawl.urls.filters.scope import PageScope, ScopeFilter
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
-from webcrawl.urls.optout import OptOut, RulesError
 
 PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 

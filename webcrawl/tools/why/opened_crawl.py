@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
@@ -33,9 +34,9 @@ from webcrawl.tools.why.form import Form, form_of
 from webcrawl.tools.why.known_urls import opened
 from webcrawl.tools.why.later import Later, left_for_later
 from webcrawl.tools.why.saved_settings import SavedSheets, values_of
+from webcrawl.urls.exclusion_rules import COMMAND
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.optout import COMMAND, RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 HOSTS = 500_000  # looked at for one of a domain: half a second

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.base.dates import iso
-from webcrawl.net.robots import agent_of
+from webcrawl.net.robots import LIMIT, agent_of, pattern_of, records
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
-from webcrawl.net.robots_entry import KEEP
-from webcrawl.net.robots_packed import FIELDS, split, unpack
-from webcrawl.net.robots_syntax import LIMIT, pattern_of, records
+from webcrawl.net.robots_entry import FIELDS, KEEP, split, unpack
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.snapshot import Snapshot
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
+from webcrawl.content.near_duplicates import DISTANCE, near_duplicates, read_log, reported
 from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular
