@@ -11,27 +11,6 @@ from typing import Protocol, cast
 import brotli  # type: ignore[import-untyped]  # untyped
 from isal import igzip_lib
 
-MAGIC = b"\x1f\x8b\x08"
-SHORTEST = 10  # bytes of a header without optional fields
-CHECKED, EXTRA, NAME, COMMENT = 2, 4, 8, 16  # flags, in its fourth byte: these fields follow
-FIELDS = CHECKED | EXTRA | NAME | COMMENT
-
-
-def header_end(data: bytes) -> int:
-    """The length of the header that begins here, of which SHORTEST bytes are there; 0 if it does not end in here."""
-    flags, end = data[3], SHORTEST
-    if flags & EXTRA:
-        end += 2 + int.from_bytes(data[end : end + 2], "little")
-    for field in (NAME, COMMENT):
-        if flags & field:
-            end = data.find(b"\0", end) + 1
-            if not end:
-                return 0
-    if flags & CHECKED:
-        end += 2
-    return end if end <= len(data) else 0
-
-
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -49,7 +28,10 @@ ERRORS: tuple[type[Exception], ...] = (
 _MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
 _WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
 _TRAILER = 8  # bytes: checksum and size at the end of a gzip member
-_LONGEST_HEADER = 128 << 10
+_GZIP = b"\x1f\x8b\x08"  # the beginning of one (RFC 1952 2.3)
+_SHORTEST_HEADER, _LONGEST_HEADER = 10, 128 << 10  # bytes; the first is of one without optional fields
+_CHECKED, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags, in its fourth byte: these fields follow
+_FIELDS = _CHECKED | _EXTRA | _NAME | _COMMENT
 _REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
 
 
@@ -181,11 +163,24 @@ class Gunzip:
 
 def _header_is_whole(data: bytes) -> bool:
     """True if a header with optional fields ends within these bytes; True if they are no such header."""
-    if data[:3] != MAGIC[: len(data)]:
+    if data[:3] != _GZIP[: len(data)]:
         return True
-    if len(data) < SHORTEST or not data[3] & FIELDS:
-        return len(data) > 3 and not data[3] & FIELDS
-    return len(data) > _LONGEST_HEADER or header_end(data) > 0
+    if len(data) < _SHORTEST_HEADER or not data[3] & _FIELDS:
+        return len(data) > 3 and not data[3] & _FIELDS
+    return len(data) > _LONGEST_HEADER or 0 < _header_end(data) <= len(data)
+
+
+def _header_end(data: bytes) -> int:
+    """Where a header with optional fields ends, which may be behind these bytes; 0 if that is not known yet."""
+    flags, end = data[3], _SHORTEST_HEADER
+    if flags & _EXTRA:
+        end += 2 + int.from_bytes(data[end : end + 2], "little")
+    for field in (_NAME, _COMMENT):
+        if flags & field:
+            end = data.find(b"\0", end) + 1
+            if not end:
+                return 0
+    return end + 2 if flags & _CHECKED else end
 
 
 class Inflate:
@@ -275,7 +270,7 @@ def _is_refused(coded: bytes) -> bool:
 
 
 def _gzip() -> Coding:
-    return Members(Gunzip, re.compile(re.escape(MAGIC)), len(MAGIC))
+    return Members(Gunzip, re.compile(re.escape(_GZIP)), len(_GZIP))
 
 
 def _zstd() -> Coding:

@@ -1,9 +1,10 @@
 """The format of a body: by its media type, and by how it begins.
 
-For reading (`form_of`), the type counts but where servers are known to say something else. For WARC-Identified-
-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard forbids copying the server's Content-
-Type into that field "without direct analysis of the payload". There the server's word only chooses between types that
-begin alike: HTML without any mark, and plain text.
+For reading (`form_of`), the type counts but where servers are known to say something else.
+
+For WARC-Identified-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard forbids copying the
+server's Content-Type into that field "without direct analysis of the payload". There the server's word only chooses
+between types that begin alike: HTML without any mark, and plain text.
 """
 
 from __future__ import annotations
@@ -157,8 +158,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero
 
 def identified_type(content_type: str, body: bytes) -> str:
     """Return the media type that the bytes of a decoded body show, or an empty string if they do not show any."""
-    mime = mimetype.parse(content_type) if content_type else None
-    essence = mime.essence if mime else ""
+    essence = _essence(content_type)
     if (essence == OF_HTML or essence in UNKNOWN) and _BEGINS_AS_HTML.match(body):
         return OF_HTML
     for signature, identified in SIGNATURES:

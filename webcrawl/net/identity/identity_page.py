@@ -89,14 +89,16 @@ class Who:
 
 def page(who: Who, now: float) -> str:
     """A page without scripts, which needs no other file."""
-    parts = [
-        *_who(who),
-        *_how_fast(who),
-        *_how_to_slow(who),
-        *_how_to_leave(who),
-        *_how_to_know(who, now),
-        _paragraph(f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."),
-    ]
+    sections = {
+        "Who": _who(who),
+        "Why": _why(who),
+        "How fast": _how_fast(who),
+        "How to slow it down": _how_to_slow(who),
+        "How to make it leave": _how_to_leave(who),
+        "How to know it": _how_to_know(who, now),
+    }
+    parts = [part for title, found in sections.items() if found for part in (f"<h2>{title}</h2>", *found)]
+    parts.append(_paragraph(f"Written on {datetime.fromtimestamp(now, UTC):%Y-%m-%d} from the settings of the crawl."))
     name = escape(who.name)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -108,19 +110,17 @@ def page(who: Who, now: float) -> str:
 
 
 def _who(who: Who) -> list[str]:
-    parts = [
-        "<h2>Who</h2>",
-        f"<p>A web crawler. Its requests say <code>User-Agent: {escape(who.user_agent)}</code>.</p>",
-    ]
+    parts = [f"<p>A web crawler. Its requests say <code>User-Agent: {escape(who.user_agent)}</code>.</p>"]
     if who.contact:
         mail = escape(who.contact)
         parts.append(
             f'<p>Write to <a href="mailto:{mail}">{mail}</a>, which its requests name as <code>From</code>.</p>'
         )
-    if who.why or who.purposes:
-        parts.append("<h2>Why</h2>")
-    if who.why:
-        parts.append(_paragraph(who.why))
+    return parts
+
+
+def _why(who: Who) -> list[str]:
+    parts = [_paragraph(who.why)] if who.why else []
     if who.purposes:
         purposes = ", ".join(f"<code>{escape(one)}</code>" for one in who.purposes)
         parts.append(f"<p>Its declared purposes: {purposes}. What a site forbids for all of them is not kept.</p>")
@@ -129,7 +129,7 @@ def _who(who: Who) -> list[str]:
 
 def _how_fast(who: Who) -> list[str]:
     waits = ", ".join(f"{_seconds(wait)} after one that took {_seconds(took)}" for took, wait in who.waits)
-    parts = ["<h2>How fast</h2>", _paragraph(f"A host gets one request at a time. Then it is left alone: {waits}.")]
+    parts = [_paragraph(f"A host gets one request at a time. Then it is left alone: {waits}.")]
     if who.several:
         several = ", ".join(f"<code>{escape(name)}</code> {count}" for name, count in who.several)
         parts.append(f"<p>By agreement some hosts get more requests at a time: {several}.</p>")
@@ -137,29 +137,29 @@ def _how_fast(who: Who) -> list[str]:
 
 
 def _how_to_slow(who: Who) -> list[str]:
-    parts = ["<h2>How to slow it down</h2>"]
-    if who.obeys:
-        parts.append(
-            "<p>In <code>robots.txt</code>, with the seconds between two requests, "
-            f"of which up to {_seconds(who.crawl_delay_max)} are kept:</p>"
-            f"<pre>User-agent: {escape(who.name)}\nCrawl-delay: 10</pre>"
-        )
-    parts.append(
+    by_answers = (
         "<p>Or answer with <code>Retry-After</code>, whatever the status: the host is left alone for so long, "
         f"up to {_seconds(who.retry_after_max)}. <code>RateLimit</code> fields are heeded as well.</p>"
     )
-    return parts
+    if not who.obeys:
+        return [by_answers]
+    by_robots = (
+        "<p>In <code>robots.txt</code>, with the seconds between two requests, "
+        f"of which up to {_seconds(who.crawl_delay_max)} are kept:</p>"
+        f"<pre>User-agent: {escape(who.name)}\nCrawl-delay: 10</pre>"
+    )
+    return [by_robots, by_answers]
 
 
 def _how_to_leave(who: Who) -> list[str]:
-    parts = ["<h2>How to make it leave</h2>"]
+    parts = ["<p>This crawl does not read <code>robots.txt</code>.</p>"]
     if who.obeys:
-        parts.append(
-            "<p>In <code>robots.txt</code>, which is read before anything else:</p>"
-            f"<pre>User-agent: {escape(who.name)}\nDisallow: /</pre>"
-        )
-    else:
-        parts.append("<p>This crawl does not read <code>robots.txt</code>.</p>")
+        parts = [
+            (
+                "<p>In <code>robots.txt</code>, which is read before anything else:</p>"
+                f"<pre>User-agent: {escape(who.name)}\nDisallow: /</pre>"
+            )
+        ]
     if who.contact:
         parts.append(f"<p>Or write to {escape(who.contact)}, with the name of your domain.</p>")
     return parts
@@ -178,7 +178,7 @@ def _how_to_know(who: Who, now: float) -> list[str]:
             f'<p>It comes from these addresses alone, which are also in <a href="{ADDRESSES}">{ADDRESSES}</a>:</p>'
             f"<pre>{escape(listed(who.networks, now))}</pre>"
         )
-    return ["<h2>How to know it</h2>", *parts] if parts else []
+    return parts
 
 
 def _paragraph(text: str) -> str:
