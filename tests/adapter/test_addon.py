@@ -5,8 +5,9 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl import WebcrawlAddon, settings
+from webcrawl import settings
 from webcrawl.adapter import addon
+from webcrawl.adapter.addon import WebcrawlAddon
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart
 

@@ -11,7 +11,7 @@ from webcrawl.adapter.download_outcomes import Outcomes
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Status
 from webcrawl.net.errors import BadHead, ConnectFailed, ConnectionLost, DnsFailed, TimedOut, TlsFailed
-from webcrawl.net.running_clock import RunningClock
+from webcrawl.net.shortage import RunningClock
 
 URL = "http://a.test/"
 

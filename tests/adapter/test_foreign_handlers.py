@@ -20,8 +20,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers, document_of
 from webcrawl.base.model import Status
-from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.encodings import decode, encoding_of
 from webcrawl.net.errors import NoSocket
 
 SCRAPYS = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"

@@ -14,7 +14,7 @@ from tests.support.crawling import Crawl, copy_of, wait_until
 from tests.support.examples import in_campaign
 from tests.support.inline_site import HOSTS, inline_site
 from tests.support.warc_reader import read
-from webcrawl.settings import DOWNLOADER_MIDDLEWARES
+from webcrawl.base.settings.scrapy_settings import DOWNLOADER_MIDDLEWARES
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.verify.verify_crawl import verify

@@ -7,7 +7,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.frontier.host_rows import RobotsRows
-from webcrawl.net.http_freshness import Validators
+from webcrawl.net.header_times import Validators
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.net.robots_entry import Head
 from webcrawl.store.crawldb import CrawlDB

@@ -9,7 +9,7 @@ from webcrawl.adapter.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.base.page_values import UNSCORED, Scored
-from webcrawl.content.scoring.score_process import DIED
+from webcrawl.content.scoring.scoring import DIED
 from webcrawl.store.errors import StoreError
 
 HTML = [(b"content-type", b"text/html")]

@@ -11,7 +11,7 @@ from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
-from webcrawl.net.running_clock import BEAT, RunningClock
+from webcrawl.net.shortage import BEAT, RunningClock
 
 NOW = 1000.0
 

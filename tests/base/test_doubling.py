@@ -1,6 +1,6 @@
 """Waits that double."""
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import Doubling, wait_after
 
 
 def test_each_failure_doubles_the_wait():
@@ -21,3 +21,11 @@ def test_a_success_forgets_all():
 
     assert wait.last == 0.0
     assert wait.next() == 3.0
+
+
+def test_the_number_of_failures_tells_the_same_wait():
+    """Whoever keeps how often it failed waits as long as whoever keeps the wait."""
+    pause = Doubling(0.5, 60.0)
+
+    assert [pause.next() for _ in range(12)] == [wait_after(failures, 0.5, 60.0) for failures in range(1, 13)]
+    assert wait_after(5000, 0.5, 60.0) == 60.0

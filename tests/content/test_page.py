@@ -4,7 +4,7 @@ import copy
 import io
 import json
 import sys
-from dataclasses import astuple
+from dataclasses import astuple, fields
 
 import pytest
 from itemadapter import ItemAdapter
@@ -12,7 +12,8 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.model import Exchange, Link, Timings
-from webcrawl.content.html.found_links import Found, PageLink
+from webcrawl.content.html.link_kinds import Found, PageLink
+from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.content.page import Page
 
 HEADERS = [(b"Content-Type", b"Text/HTML; charset=koi8-r"), (b"Set-Cookie", b"a=b")]
@@ -252,3 +253,16 @@ class TestItemAdapter:
         row = json.loads(file.getvalue())
         assert row["headers"][1] == ["Set-Cookie", "a=b"]
         assert (row["digest"], row["timings"]["dns"], row["text"]) == ("", 0.0, "<p>Привет")
+
+
+def test_of_what_a_reader_sees():
+    """It is that of the visible text, whatever the markup; it is read once, and no field of the item."""
+    words = " ".join(f"word{number}" for number in range(50))
+    body = f"<title>x</title><p>{words}</p><script>more()</script>".encode()
+    kind = [(b"Content-Type", b"text/html")]
+    exchange = Exchange("http://a.test/", b"", 200, b"", kind, body, body, body, "192.0.2.1", 0.0, Timings())
+    page = Page.of(Link("http://a.test/"), exchange)
+
+    assert page.fingerprint == fingerprint(words)
+    assert page.looked_up["fingerprint"] == page.fingerprint
+    assert "fingerprint" not in [one.name for one in fields(Page)]

@@ -13,7 +13,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
 from webcrawl.content.html.tag_counts import start_tags
-from webcrawl.content.neardup.near_duplicates import fingerprint
+from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.record.pagefiles import name_of
 from webcrawl.tools.verify.verify_crawl import verify
 

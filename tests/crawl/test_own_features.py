@@ -8,6 +8,7 @@ import pytest
 
 from tests.crawl.test_assembly import values
 from webcrawl.adapter.crawl_end import as_failure
+from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.moments import Moments
@@ -16,8 +17,7 @@ from webcrawl.crawl.rules import hearing_of, prioritizer_of
 from webcrawl.crawl.saved_state import FilterStates
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.optout import RulesError
+from webcrawl.urls.filters.filter_protocol import Chain
 
 HERE = "tests.crawl.test_own_features"
 URL = "http://a.test/"

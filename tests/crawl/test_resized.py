@@ -4,8 +4,7 @@ import asyncio
 from itertools import product
 
 from webcrawl.frontier.back_end import PROVEN, SHARE, UNPROVEN, FetchSlots
-from webcrawl.net.connection import Deadlines
-from webcrawl.net.connection_pool import ConnectionPool
+from webcrawl.net.connection_pool import ConnectionPool, Deadlines
 from webcrawl.net.protocols import Bounds
 
 STANDINGS = (PROVEN, *UNPROVEN)

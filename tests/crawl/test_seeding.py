@@ -8,7 +8,7 @@ from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_source import SeedError
 
 
 class Everything:

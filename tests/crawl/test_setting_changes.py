@@ -12,7 +12,7 @@ from webcrawl.crawl.control.in_force import META
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import OptOut
 
 
 @contextmanager

@@ -11,10 +11,10 @@ import pytest
 from tests.support.cases import cases
 from webcrawl.base.model import Link, Timings
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats import plain_listings, sniffing, xml_listings
+from webcrawl.content.formats import listings, sniffing
+from webcrawl.content.formats.listings import Entry
 from webcrawl.content.formats.sniffing import is_packed
-from webcrawl.content.formats.xml_listings import Entry
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.signalling import Signalling, dated
@@ -148,7 +148,7 @@ def test_real_listings(name, db, told):
     for case in json.loads((folder / "index.json").read_text()):
         body, reference = (folder / case["file"]).read_bytes(), case["reference"]
         body = sniffing.unpacked(body) if is_packed("", body) else body
-        read = plain_listings.read_list(body) if reference["kind"] == "text" else xml_listings.read(body)
+        read = listings.read_list(body) if reference["kind"] == "text" else listings.read(body)
         hosts = Counter(urlsplit(one.url).hostname for one in read.entries if one.role in ("item", "sitemap"))
         host = next((host for host, _ in hosts.most_common() if host), "a.test")
         url = f"http://{host}/{case['file'].replace(' ', '')}"

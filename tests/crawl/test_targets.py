@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.url_fingerprint import Fingerprints
 

@@ -85,5 +85,5 @@ def test_killed_while_a_pdf_is_read(tmp_path):
 
 def _reads_pdfs(pid):
     with suppress(OSError):
-        return b"pdf_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"formats.pdf:" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

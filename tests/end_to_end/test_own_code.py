@@ -11,7 +11,7 @@ from tests.support.projects import OURS, Project
 
 CODE = """
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.content.html.found_links import PageLink
+from webcrawl.content.html.link_kinds import PageLink
 
 
 class Own(WebSpider):

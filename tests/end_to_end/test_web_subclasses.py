@@ -41,7 +41,7 @@ def _here():
 
 HEAD = """
 from scrapy import Request
-from webcrawl.content.html.found_links import PageLink
+from webcrawl.content.html.link_kinds import PageLink
 from webcrawl.adapter.spiders.web import WebSpider
 
 

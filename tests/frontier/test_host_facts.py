@@ -5,13 +5,13 @@ from random import Random
 from types import SimpleNamespace
 
 import pytest
-from webcrawl.frontier.arguments import Rules, Shape
 
 from tests.support.frontiers import OK, POLITENESS, add, make
 from tests.support.saving import prepared
 from webcrawl.base.model import Outcome, Status
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.host_facts import facts_of
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.hosts import Host

@@ -14,7 +14,7 @@ from tests.support.nameserver import AAAA, CNAME, A, NameServer
 from tests.support.url_settings import url_settings
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.net.dns_answer import Answer, known_without_asking
+from webcrawl.net.dns_answers import Answer, known_without_asking
 from webcrawl.net.dns_cares import MOST, NameServers
 from webcrawl.net.errors import BadUrl
 from webcrawl.net.ftp import parse_ftp

@@ -5,12 +5,12 @@ import json
 from collections import Counter
 
 from tests.fuzzing.target import Target, chance, folder
-from webcrawl.content.formats import link_header, plain_listings, xlink, xml_listings
-from webcrawl.content.formats.document_kinds import ALL as KINDS
-from webcrawl.content.formats.document_kinds import HUB
+from webcrawl.content.formats import document_reader, listings, xml_stream
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.formats.sniffing import is_packed, unpacked
 from webcrawl.content.html import embedded_addresses
+from webcrawl.content.html.link_kinds import ALL as KINDS
+from webcrawl.content.html.link_kinds import HUB
 from webcrawl.urls.canonical import canonical_links
 
 WANTED = frozenset((*KINDS, HUB)) - {"pdf"}
@@ -51,11 +51,11 @@ def formats(data: bytes) -> None:
     body = unpacked(data) if is_packed("", data) else data
     links = [
         *found.links,
-        *(entry.link for entry in xml_listings.read(body, url=URL).entries),
-        *(entry.link for entry in plain_listings.read_list(body).entries),
-        *(entry.link for entry in plain_listings.read_feed(body).entries),
-        *xlink.read(body, "", URL),
-        *link_header.links([(b"Link", data)]),
+        *(entry.link for entry in listings.read(body, url=URL).entries),
+        *(entry.link for entry in listings.read_list(body).entries),
+        *(entry.link for entry in listings.read_feed(body).entries),
+        *xml_stream.xlinks(body, "", URL),
+        *document_reader.links([(b"Link", data)]),
         *(("jsonld", url, "", "") for url in embedded_addresses.jsonld_urls(data.decode("utf-8", "replace"))),
     ]
     for kind, address, text, rel in links:

@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.fuzzing.target import Target, chance, pieces
-from webcrawl.content.formats import xml_listings
+from webcrawl.content.formats import listings
 from webcrawl.net.websub import listening
 from webcrawl.net.websub.listening import HubRequest
 from webcrawl.net.websub.subscriptions import HUBS, is_signed, offer
@@ -74,7 +74,7 @@ def hubs(data: bytes) -> None:
     for push in server.pushes:
         assert len(push.body) <= min(len(data), listening.BODY)
         assert not is_signed(push.signature, push.body, "secret")
-    found = offer(URL, [(b"Link", data)], xml_listings.read(data, "", URL).entries, lambda url: url.split("/")[2])
+    found = offer(URL, [(b"Link", data)], listings.read(data, "", URL).entries, lambda url: url.split("/")[2])
     if found is not None:
         assert 0 < len(found.hubs) <= HUBS
         assert found.topic.startswith(("http://a.test/", "https://a.test/"))

@@ -11,10 +11,9 @@ from pathlib import Path
 
 from tests.fuzzing.target import LONGEST, Target, chance, folder
 from webcrawl.base.zstd_frame import zstd
-from webcrawl.net.robots import parse
+from webcrawl.net.robots import LIMIT, parse, path_of
 from webcrawl.net.robots_book import RobotsBook, Verdict
-from webcrawl.net.robots_packed import pack, unpack
-from webcrawl.net.robots_syntax import LIMIT, path_of
+from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.seeds import Seed, SeedError, Seeds
 

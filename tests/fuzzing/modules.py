@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.fuzzing.target import Target, folder
 from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
 from webcrawl.content.image_headers import image_of
-from webcrawl.content.neardup.near_duplicates import fingerprint
+from webcrawl.content.near_duplicates import fingerprint
 
 SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
 

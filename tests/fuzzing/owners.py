@@ -3,12 +3,10 @@
 from tests.fuzzing.target import Target
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.answer_preferences import NO_WORD, RobotsWord, kept
 from webcrawl.content.preferences.purpose_bits import LARGEST, PURPOSES, Purpose, combined, forbidden, mask
-from webcrawl.content.preferences.vocabularies import LONGEST
-from webcrawl.net.robots import parse
-from webcrawl.net.robots_packed import pack, unpack
-from webcrawl.net.robots_said import LICENSES, MOST
+from webcrawl.content.preferences.stated_preferences import LONGEST, NO_WORD, RobotsWord, kept
+from webcrawl.net.robots import LICENSES, MOST, parse
+from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.record.warc.warc_record import fields
 
 AGENT = "webcrawl"

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import webencodings
 
 from tests.fuzzing.target import LONGEST, Target, chance, folder
-from webcrawl.content.html import embedded_addresses, encodings, link_kinds, mimetype, style_sheets
+from webcrawl.content.html import embedded_addresses, encodings, link_kinds, mimetype
 from webcrawl.content.html.embedded_addresses import refresh
-from webcrawl.content.html.encoding_sniffing import declared, encoding_of, from_content, xml_declared
+from webcrawl.content.html.encodings import declared, encoding_of, from_content, xml_declared
 from webcrawl.content.html.link_reader import LinkReader, with_query
 from webcrawl.urls.canonical import canonical_links
 
@@ -64,7 +64,7 @@ def encoding(data: bytes) -> None:
 def attributes(data: bytes) -> None:
     """What is found in an attribute, style sheet or header was in it, and parses again to the same."""
     text = data.decode("utf-8", "replace")
-    for found in (embedded_addresses.srcset_urls(text), style_sheets.css_urls(text)):
+    for found in (embedded_addresses.srcset_urls(text), embedded_addresses.css_urls(text)):
         assert sum(map(len, found)) <= len(text)
         assert all(found)
     when = refresh(text)

@@ -14,24 +14,22 @@ from tests.fuzzing import shapes
 from tests.fuzzing.campaign import HangError, bounded
 from tests.fuzzing.shapes import Shape, filled
 from tests.support.hostile import peak, reset_peak
-from webcrawl.content.html import embedded_addresses, link_kinds, mimetype, style_sheets
+from webcrawl.content.html import embedded_addresses, link_kinds, mimetype
 from webcrawl.content.html.embedded_addresses import refresh
-from webcrawl.content.html.encoding_sniffing import encoding_of, from_content
-from webcrawl.content.html.encodings import decode
+from webcrawl.content.html.encodings import decode, encoding_of, from_content
 from webcrawl.content.html.link_reader import LinkReader, with_query
 from webcrawl.crawl.page_reading import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader
-from webcrawl.net.gopher import plain
-from webcrawl.net.gopher_menu import is_refusal
+from webcrawl.net.gopher import is_refusal, plain
+from webcrawl.net.header_times import asked_wait
 from webcrawl.net.http_answer import Answer
-from webcrawl.net.retry_after import asked_wait
 from webcrawl.net.robots import parse
-from webcrawl.net.robots_packed import pack, unpack
+from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.urls.canonical import canonical_links
-from webcrawl.urls.seeds.seed_list import lines
-from webcrawl.urls.seeds.seed_rows import CsvRows, TextRows
+from webcrawl.urls.seeds.seed_reader import lines
+from webcrawl.urls.seeds.seed_source import CsvRows, TextRows
 
 SIZE = 1 << 20
 HEAD = 60_000  # the longest head allowed, in bytes
@@ -126,7 +124,7 @@ def cases() -> dict[str, Callable[[int], object]]:
         read[f"{name} XHTML"] = partial(_page, reader, "application/xhtml+xml"), shapes.XML
     for name, function in {
         "srcset": embedded_addresses.srcset_urls,
-        "css": style_sheets.css_urls,
+        "css": embedded_addresses.css_urls,
         "refresh": refresh,
         "content": from_content,
     }.items():

@@ -11,14 +11,13 @@ from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
 from webcrawl.base.model import Exchange
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.crawl.page_reading import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader, http_date
-from webcrawl.net.gopher import GopherClient, parse_gopher, plain
-from webcrawl.net.gopher_menu import item_url, items
+from webcrawl.net.gopher import GopherClient, item_url, items, parse_gopher, plain
 from webcrawl.net.http import HttpClient
 from webcrawl.net.http2 import Session
 from webcrawl.net.http_answer import Answer

@@ -14,7 +14,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import serving
 from webcrawl.store.jobdir import stats_file
-from webcrawl.tools.dashboard.crawl_states import recent
+from webcrawl.tools.dashboard.crawls import recent
 
 pytestmark = pytest.mark.xdist_group("pipes")  # one crawl for all tests
 

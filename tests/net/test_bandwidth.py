@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from tests.net.test_deadlines import Question
 from tests.net.test_http_tls import server_context
+from tests.net.test_late import Question
 from tests.support.net_http import Names, client, run, serving
-from webcrawl.net.bandwidth import BURST, FREE, Bandwidth
-from webcrawl.net.connection import Deadlines
-from webcrawl.net.http import MeteredAnswer
+from webcrawl.net.connection import MeteredAnswer
+from webcrawl.net.connection_pool import Deadlines
 from webcrawl.net.protocols import Bounds
+from webcrawl.net.reading_limits import BURST, FREE, Bandwidth
 
 PIECE = 65_536  # bytes that come at once
 

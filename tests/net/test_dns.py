@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 from tests.support.lookups import Clock, Told, failure, ticks
 from webcrawl.adapter.values import plain_values
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns_answers import Answer, Failure
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.network import Network
 

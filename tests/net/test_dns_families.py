@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.lookups import Clock, Told, ticks
 from webcrawl.net.dns import SHORTEST, CachingResolver
-from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns_answers import Answer, Failure
 
 FOUR, SIX = ("192.0.2.1", "192.0.2.2", "192.0.2.3"), ("2001:db8::1",)
 MIXED = ["192.0.2.1", "2001:db8::1", "192.0.2.2", "192.0.2.3"]

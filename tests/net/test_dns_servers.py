@@ -10,7 +10,7 @@ from tests.support.lookups import ask, asking
 from tests.support.nameserver import AAAA, CNAME, REFUSED, SERVFAIL, A, NameServer
 from webcrawl.net import dns_cares
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns_answers import Answer, Failure
 from webcrawl.net.dns_cares import Channel, NameServers
 from webcrawl.net.errors import DnsFailed
 

@@ -6,10 +6,9 @@ import logging
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.net import dns_silence
+from webcrawl.net import dns_answers
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Answer, Failure
-from webcrawl.net.dns_silence import ENOUGH
+from webcrawl.net.dns_answers import ENOUGH, Answer, Failure
 from webcrawl.net.errors import DnsFailed, NoNameServer
 
 GOOD = Answer(("192.0.2.1",), 300.0)
@@ -43,7 +42,7 @@ class Lookup:
 
 @pytest.fixture(name="lookup")
 def _lookup(monkeypatch):
-    monkeypatch.setattr(dns_silence, "GAP", 0.01)
+    monkeypatch.setattr(dns_answers, "GAP", 0.01)
     return Lookup()
 
 

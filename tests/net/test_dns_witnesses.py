@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.lookups import Clock
 from webcrawl.frontier.health import GONE
-from webcrawl.net.dns import FRESH, SUSPECT, CachingResolver
-from webcrawl.net.dns_answer import Answer, Failure
+from webcrawl.net.dns import CachingResolver
+from webcrawl.net.dns_answers import FRESH, SUSPECT, Answer, Failure
 from webcrawl.net.errors import DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import cases
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.crawl.page_reading import ftp_links
 from webcrawl.net.errors import BadAnswer, BadUrl
 from webcrawl.net.ftp import parse_ftp

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.errors import AddressRefused
 from webcrawl.net.guard import AddressGuard
 from webcrawl.urls.canonical import canonical

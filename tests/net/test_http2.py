@@ -23,6 +23,7 @@ from tests.support.http2_servers import (
 )
 from tests.support.net_http import LOOPS, OK, Names, client, run, serving, tunnel
 from tests.support.net_proxy import Proxy
+from webcrawl.net.connection_open import NEEDED, PREFER, Http2Offers
 from webcrawl.net.errors import (
     BadHead,
     ConnectionLost,
@@ -38,10 +39,9 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.failure_words import in_words
 from webcrawl.net.http2 import Session
-from webcrawl.net.http2_offers import NEEDED, PREFER, Http2Offers
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.protocols import Bounds, Options
-from webcrawl.net.proxy import Proxy as ProxyAddress
+from webcrawl.net.protocols import Proxy as ProxyAddress
 
 NAMES = Names(site=["127.0.0.1"])
 
@@ -397,7 +397,7 @@ class TestOffers:
 
     def test_without_the_library_the_line_says_what_to_install(self, tls, caplog, monkeypatch):
         """A missing library is named, with the line that installs it."""
-        monkeypatch.setattr("webcrawl.net.http2_offers.find_spec", lambda _: None)
+        monkeypatch.setattr("webcrawl.net.connection_open.find_spec", lambda _: None)
         with pytest.raises(Http2Only):
             fetched(Http2Pages(page), tls)
 

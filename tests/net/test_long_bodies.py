@@ -12,8 +12,8 @@ from tests.support.net_answers import PAGE, ZIPPED, chunked, head, read
 from tests.support.net_http import Gate, Names, client, replay, run, serving
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import TooLarge, Untried
-from webcrawl.net.long_bodies import MOST, Claim, Room
 from webcrawl.net.protocols import Options
+from webcrawl.net.reading_limits import MOST, Claim, Room
 from webcrawl.net.stream import read_body
 
 FORMS = {
@@ -28,7 +28,7 @@ FORMS = {
 
 @pytest.fixture(autouse=True)
 def _steps(monkeypatch):
-    monkeypatch.setattr("webcrawl.net.long_bodies.STEP", 100)
+    monkeypatch.setattr("webcrawl.net.reading_limits.STEP", 100)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -115,7 +115,7 @@ class TestWaiting:
     @pytest.fixture(autouse=True)
     def _base(self, monkeypatch):
         monkeypatch.setattr("webcrawl.net.http.BASE", 1000)
-        monkeypatch.setattr("webcrawl.net.long_bodies.BASE", 1000)
+        monkeypatch.setattr("webcrawl.net.reading_limits.BASE", 1000)
         monkeypatch.setattr("webcrawl.net.stream.BASE", 1000)
 
     def fetched(self, room, go, handler=None):
@@ -160,7 +160,7 @@ class TestWaiting:
 
     def test_bodies_that_wait_for_each_other_go_on(self, monkeypatch):
         """A page may wait for a download that needs its room: when nothing has moved for long, the download goes on."""
-        monkeypatch.setattr("webcrawl.net.long_bodies.PATIENCE", 0.05)
+        monkeypatch.setattr("webcrawl.net.reading_limits.PATIENCE", 0.05)
 
         async def go(fetch):
             first = await fetch()
@@ -171,7 +171,7 @@ class TestWaiting:
 
     def test_a_server_that_does_not_wait_as_long_is_asked_again(self, monkeypatch):
         """The missing part is our own lack: it is neither a short body nor a failure of the server."""
-        monkeypatch.setattr("webcrawl.net.http.BORNE", 0.0)
+        monkeypatch.setattr("webcrawl.net.connection.BORNE", 0.0)
         room, ended, asked = Room(1000), asyncio.Event(), []
 
         async def goes(reader, writer):

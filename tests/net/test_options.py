@@ -9,8 +9,7 @@ from tests.support.net_http import LOOPS, Names, Visits, client, replay, run, se
 from webcrawl.net.errors import BadOption, ConnectFailed, TimedOut, TlsFailed, TooLarge
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, local_address
-from webcrawl.net.proxy import Proxy
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Proxy, local_address
 from webcrawl.net.tls import tls_context
 
 LARGE = b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + b"x" * 3000

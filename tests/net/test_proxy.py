@@ -11,8 +11,7 @@ from tests.net.test_http_tls import page, server_context
 from tests.support.net_http import LOOPS, Gate, Names, Visits, client, run, serving
 from tests.support.net_proxy import DENIED, Proxy, status
 from webcrawl.base.model import Status
-from webcrawl.net import connection_proxied as module
-from webcrawl.net.connection_proxied import Proxies
+from webcrawl.net import proxy as module
 from webcrawl.net.errors import (
     AddressRefused,
     BadOption,
@@ -25,8 +24,8 @@ from webcrawl.net.errors import (
     TunnelRefused,
 )
 from webcrawl.net.protocols import Options
-from webcrawl.net.proxy import Proxy as Address
-from webcrawl.net.proxy import parse_proxy
+from webcrawl.net.protocols import Proxy as Address
+from webcrawl.net.proxy import Proxies, parse_proxy
 
 loops = pytest.mark.parametrize("loop", LOOPS)
 AUTH = b"Basic dXNlcjpwdyU="  # user:pw%

@@ -4,10 +4,9 @@ import pytest
 
 from tests.net.test_robots_book import SOME, A, Table
 from tests.support.warc_crawl import exchange
-from webcrawl.net.http_freshness import Validators
+from webcrawl.net.header_times import Validators
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict
-from webcrawl.net.robots_entry import BUSY, DAY, HOUR, Head, Meaning, head_of
-from webcrawl.net.robots_packed import Away, pack_away, pack_fresh, split
+from webcrawl.net.robots_entry import BUSY, DAY, HOUR, Away, Head, Meaning, head_of, pack_away, pack_fresh, split
 
 OTHER = b"User-agent: *\nDisallow: /other"
 TAGGED = Head(Validators(b'"1"', b""))

@@ -18,13 +18,13 @@ from webcrawl.net import dns_cares, shortage
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Answer as Addresses
-from webcrawl.net.dns_answer import Failure
+from webcrawl.net.dns_answers import Answer as Addresses
+from webcrawl.net.dns_answers import Failure
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import ConnectFailed, EmptyAnswer, FetchError, NoSocket
 from webcrawl.net.http_answer import Answer
 from webcrawl.net.protocols import Access
-from webcrawl.net.shortage import Shortage
+from webcrawl.net.shortage import BEAT, GAP, MOST, OTHERS, Room, RunningClock, Shortage, room, worth_keeping
 from webcrawl.net.stream import Stream
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL]
@@ -261,3 +261,135 @@ class TestNames:
                 short.close()
 
         assert run(scenario()) is True
+
+
+@pytest.mark.parametrize(
+    ("limit", "fetches", "kept", "fits"),
+    [
+        pytest.param(1_048_576, 100, 300, Room(100, 300), id="plenty"),
+        pytest.param(1024, 1000, 3000, Room(791, 113), id="usual limit"),
+        pytest.param(1024, 100, 300, Room(100, 300), id="usual limit and requests"),
+        pytest.param(136, 100, 300, Room(51, 7), id="few"),
+        pytest.param(30, 100, 300, Room(5, 0), id="hardly any"),
+        pytest.param(10, 100, 300, Room(1, 0), id="none left"),
+    ],
+)
+def test_connections_fit_below_the_limit(limit, fetches, kept, fits):
+    """Fetches come first, an eighth is for kept connections, and the crawl's files have their part."""
+    assert room(limit, 20, fetches, kept) == fits
+
+
+def test_without_a_limit_of_requests_the_descriptors_are_the_limit():
+    """CONCURRENT_REQUESTS = 0 means as many as fit."""
+    assert room(10_000, 20, 0, 300).fetches == 10_000 - 20 - OTHERS - 300
+
+
+@pytest.mark.parametrize(
+    ("queues", "fetches", "factor", "kept"),
+    [
+        pytest.param(300, 100, 10, 1000, id="default"),
+        pytest.param(60, 20, 10, 200, id="few"),
+        pytest.param(3000, 1000, 10, 3000, id="a wide rotation"),
+        pytest.param(768, 256, 10, MOST, id="many"),
+        pytest.param(300, 100, 0, 300, id="without politeness"),
+        pytest.param(50, 0, 10, 50, id="without a limit of requests"),
+    ],
+)
+def test_connections_worth_keeping(queues, fetches, factor, kept):
+    """As many hosts wait for their turn as politeness makes wait; a rotation has one for each of its hosts."""
+    assert worth_keeping(queues, fetches, factor) == kept
+
+
+@pytest.mark.parametrize("limit", range(20, 3000, 7))
+def test_the_parts_are_never_more_than_the_whole(limit):
+    """Fetches, kept connections and the reserve for other files stay below the limit."""
+    fits = room(limit, 20, 1000, 3000)
+
+    assert fits.fetches >= 1
+    assert limit < 24 or fits.fetches + fits.kept + min(OTHERS, (limit - 20) // 2) <= limit - 20
+
+
+class Machine:
+    """The machine's steady clock, which runs on while the process is stopped."""
+
+    now = 5000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(name="machine")
+def _machine():
+    return Machine()
+
+
+@pytest.fixture(name="clock")
+def _clock(machine):
+    made = RunningClock(machine)
+    made.beat()
+    return made
+
+
+def turns(machine, clock, seconds):
+    """The event loop turns for so long."""
+    for _ in range(int(seconds / BEAT)):
+        machine.now += BEAT
+        clock.beat()
+
+
+def test_a_download_across_a_stop_takes_only_the_time_in_which_the_process_ran(machine, clock):
+    """A download of two seconds, between whose halves the process is stopped, is one of three seconds at most."""
+    begun = clock()
+    turns(machine, clock, 1)
+    machine.now += 150
+    assert clock() - begun == 1 + BEAT  # even if what the stop held up comes before the beat that it held up
+    turns(machine, clock, 1)
+
+    assert clock() - begun == 2 + BEAT
+
+
+def test_the_seconds_lost_are_those_of_one_download(machine, clock):
+    """A download has lost the stops that ended after it began, and no others."""
+    machine.now += 100
+    clock.beat()
+    between = machine.now
+    turns(machine, clock, 3)
+    assert clock.lost_since(between) == 0
+
+    machine.now += 50
+
+    assert clock.lost_since(between) == 50 - BEAT
+    assert clock.lost_since(between - 1) == 150 - 2 * BEAT
+
+
+def test_a_busy_process_runs(machine, clock):
+    """A loop that turns late, as on a busy machine, is one that turns."""
+    begun = clock()
+    for _ in range(10):
+        machine.now += GAP
+        clock.beat()
+
+    assert clock() - begun == 10 * GAP
+    assert clock.lost_since(begun) == 0
+
+
+def test_it_never_goes_back(machine, clock):
+    """A look at the clock shortly before a stop is no later than one after it."""
+    machine.now += BEAT - 0.1
+    before = clock()
+    machine.now += 1000
+
+    assert before <= clock() <= before + BEAT
+
+
+@pytest.mark.parametrize("end", ["not begun", "stopped"])
+def test_without_beats_it_is_a_plain_clock(machine, clock, end):
+    """Before the first beat, and after the last one, a long pause between two looks is time like any other."""
+    if end == "not begun":
+        clock = RunningClock(machine)
+    else:
+        clock.stop()
+    begun = clock()
+    machine.now += 1000
+
+    assert clock() - begun == 1000

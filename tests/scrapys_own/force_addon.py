@@ -74,8 +74,8 @@ def _note_crawls() -> None:
 
 
 def _force() -> None:
-    from webcrawl import WebcrawlAddon
-    from webcrawl.net.dns_answer import Answer, Failure
+    from webcrawl.adapter.addon import WebcrawlAddon
+    from webcrawl.net.dns_answers import Answer, Failure
 
     class NoNames:
         """No name but that of this machine leads anywhere."""

@@ -1,8 +1,8 @@
 """Names that are asked for before each request: their answers are hardly kept, and no connection is."""
 
-from webcrawl.net import dns, dns_cares
+from webcrawl.net import dns, dns_answers, dns_cares
 from webcrawl.net.connection_pool import ConnectionPool
-from webcrawl.net.dns_answer import Failure
+from webcrawl.net.dns_answers import Failure
 
 KEPT = 0.1  # seconds
 
@@ -12,7 +12,7 @@ class Forgetful(dns_cares.NameServers):
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
-        dns.SHORTEST = dns.LONGEST = dns_cares.LIFE = dns.FRESH = KEPT
+        dns.SHORTEST = dns.LONGEST = dns_cares.LIFE = dns_answers.FRESH = KEPT
         ConnectionPool.keep = lambda self, key, connection, seconds, *, spare=False: connection.abort()
         for failure in Failure:
             failure.seconds = min(failure.seconds, KEPT)

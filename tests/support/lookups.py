@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from webcrawl.net.dns_answer import Answer
+from webcrawl.net.dns_answers import Answer
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from webcrawl.settings import URL_FILTERS
+from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from tests.support.saving import prepared
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.parquet import read_stream

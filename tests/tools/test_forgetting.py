@@ -18,8 +18,7 @@ from webcrawl.tools.account.account_page import page
 from webcrawl.tools.account.site_account import account_of, site_of
 from webcrawl.tools.optout_records import Offsets, crawls_with, records_in, records_of
 from webcrawl.tools.wacz.pack import pack
-from webcrawl.urls.exclusion_rules import Forgotten
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import Forgotten, OptOut
 
 WISH = OptOut("b.test", NOW + 10, by="joe", forget=True)
 

@@ -56,7 +56,7 @@ CALLS = (
     Call("memory", "numpy:zeros", ("MemoryError",)),
     Call("memory", "numpy:concatenate", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_answer:Answer.feed", ("MemoryError",)),
-    Call("memory", "webcrawl.net.http_message:Message.forms", ("MemoryError",)),
+    Call("memory", "webcrawl.net.http_answer:Message.forms", ("MemoryError",)),
     Call("memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),
     Call("memory", "webcrawl.crawl.page_links:PageLinks.follow", ("MemoryError",)),

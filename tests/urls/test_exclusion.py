@@ -8,11 +8,11 @@ from unittest import mock
 import pytest
 
 from tests.support.url_settings import url_settings
-from webcrawl.urls.exclusion_rules import optouts_in, parse_exclusions
+from webcrawl.base.errors import RulesError
+from webcrawl.urls.exclusion_rules import OptOut, optouts_in, parse_exclusions
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import Origin, Setup
 from webcrawl.urls.link_pipeline import build_filters
-from webcrawl.urls.optout import OptOut, RulesError
 
 LIST = """\ufeff# who asked
 example.com

@@ -7,11 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.url_settings import url_settings
+from webcrawl.base.errors import RulesError
 from webcrawl.urls import foldings
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import HostRules, compose, read_host_rules
 from webcrawl.urls.link_pipeline import build_folding
-from webcrawl.urls.optout import RulesError
 
 ALL = (
     foldings.no_session_ids,

@@ -6,12 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from siphashc import siphash
+from tldextract import TLDExtract
 
+from tests.support.real_urls import real_urls
 from tests.support.url_strategies import links
+from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
+from webcrawl.record.tables.rows import host_parts
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.host_names import RegisteredDomains, is_public_suffix
+from webcrawl.urls.filters.depth import DepthFilter
+from webcrawl.urls.filters.filter_protocol import Origin
+from webcrawl.urls.host_names import (
+    RegisteredDomains,
+    _rules,
+    entered,
+    is_ipv4,
+    is_public_suffix,
+    sites,
+    steps,
+    suffixes_of,
+)
 from webcrawl.urls.url_fingerprint import ContentDigests, Fingerprints
+from webcrawl.urls.url_languages import CODES, SPOKEN, domain_languages, marked_language
 
 KEY, OTHER = bytes(16), bytes(range(16))
 
@@ -133,3 +149,183 @@ class TestContentDigests:
 
         assert len(first) == len(other) == 16
         assert digest(b"body") == first != other
+
+
+DOMAINS = RegisteredDomains()
+HERE, THERE = "http://www.here.example/", "https://there.example/"
+
+
+def site_of(url):
+    return DOMAINS(host_of(url))
+
+
+class TestCounts:
+    @pytest.mark.parametrize(
+        ("path", "entered", "followed"),
+        [
+            ("", 0, 0),
+            ("LLL", 0, 3),
+            ("LER", 0, 2),
+            ("LLl", 1, 0),
+            ("LLlLRL", 1, 2),
+            ("LlLLe", 2, 0),
+            ("LLrLP", 1, 1),
+        ],
+    )
+    def test_sites_and_links_since(self, path, entered, followed):
+        """Sites are counted by the marks, and links from the last mark on; a redirect is no link."""
+        assert (sites(path), steps(path)) == (entered, followed)
+
+
+class TestEntered:
+    @pytest.mark.parametrize(
+        ("path", "via", "url", "expected"),
+        [
+            ("LL", HERE, f"{HERE}x", "LL"),
+            ("LL", HERE, "http://blog.here.example/", "LL"),
+            ("LL", HERE, THERE, "Ll"),
+            ("LE", HERE, THERE, "Le"),
+            ("LR", HERE, THERE, "Lr"),
+            ("", "", THERE, ""),
+            ("", HERE, THERE, ""),
+            ("l", HERE, THERE, "l"),
+            ("L", "http://a.github.io/", "http://b.github.io/", "l"),
+            ("L", "http://127.0.0.1:80/", "http://127.0.0.1:8080/", "L"),
+        ],
+    )
+    def test_the_hop_into_another_site_is_marked(self, path, via, url, expected):
+        """The last letter becomes small if page and link have different registered domains; a mark stays."""
+        assert entered(path, via, url, site_of) == expected
+
+    @pytest.mark.parametrize("path", ["R", "lR", "LrR", "RRR"])
+    def test_a_redirect_alone_enters_no_site(self, path):
+        """A redirect into another site is none to be counted if no link was followed since the last."""
+        assert entered(path, HERE, THERE, site_of) == path
+
+    def test_the_depth_stays(self):
+        """A mark changes neither the depth that prioritizers and pages have, nor the letters in logs."""
+        assert [(Link("", path).depth, Link("", path).hops) for path in ("LERP", "LerP", "LeR")] == [
+            (2, "LERP"),
+            (2, "LERP"),
+            (2, "LER"),
+        ]
+
+
+class TestNoWalkIsEndless:
+    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), min_size=1, max_size=60), st.integers(0, 4))
+    def test_every_walk_ends(self, moves, deepest):
+        """However links and redirects lead from site to site and back, a path ends: k links deep, k sites away."""
+        one, path, page, links = DepthFilter(deepest, DOMAINS), "", "http://site0.example/", 0
+        for redirect, site in moves * (deepest + 3) ** 2:
+            if redirect and path.endswith(("R" * 3, "r")):  # the crawl follows some in a row
+                continue
+            letter = "R" if redirect else "L"
+            url = f"http://site{site}.example/{links}"
+            if not one.keep([url], Origin(page, Link("", path + letter).depth, path + letter)):
+                break
+            path, page = entered(path + letter, page, url, site_of), url
+            links += not redirect
+            assert max(sites(path), steps(path)) <= links == Link("", path).depth  # the filter's short way relies on it
+
+        assert links <= deepest * (deepest + 2)
+
+    @pytest.mark.parametrize("deepest", [0, 1, 50])
+    def test_two_sites_that_link_to_each_other(self, deepest):
+        """Two sites with a new page behind each link to the other are left after as many links as the limit."""
+        one, path, page = DepthFilter(deepest, DOMAINS), "", HERE
+        for number in range(1000):
+            url = f"{HERE if number % 2 else THERE}{number}"
+            if not one.keep([url], Origin(page, number + 1, f"{path}L")):
+                break
+            path, page = entered(f"{path}L", page, url, site_of), url
+
+        assert number == deepest
+
+
+pytestmark = pytest.mark.xdist_group("public suffixes")
+LABELS = st.sampled_from(
+    [
+        *("a", "b", "www", "co", "uk", "com", "ck", "jp", "kawasaki", "city", "github", "io", "compute", "amazonaws"),
+        *("xn--p1ai", "xn--55qx5d", "xn--", "xn--a", "cn", "", "_x", "-", "x" * 70, "com-", "A", "COM"),
+        *("0", "1", "127", "255", "256"),
+    ]
+)
+
+
+@pytest.fixture(scope="module", name="theirs")
+def theirs_():
+    return TLDExtract(cache_dir=None, suffix_list_urls=(), include_psl_private_domains=True).extract_str
+
+
+def assert_alike(theirs, host):
+    expected = theirs(host)
+    found = suffixes_of(host.rstrip("."))
+    assert found == (expected.suffix, expected.registry_suffix), host
+    assert bool(not found.public and is_ipv4(host.rstrip("."))) == bool(expected.ipv4), host
+
+
+def _written(name):
+    """As it is in URLs."""
+    return ".".join(
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in name.split(".")
+    )
+
+
+def test_each_rule_of_the_list(theirs):
+    """A rule's name, names below it and what fits its `*` have the suffixes that the package gives them."""
+    for rule in _rules():
+        name = rule.lstrip("*!.")
+        for host in (name, f"a.{name}", f"b.a.{name}", f"c.b.a.{name}.", _written(name)):
+            assert_alike(theirs, host)
+
+
+@given(st.lists(LABELS, min_size=1, max_size=6).map(".".join))
+def test_any_host(theirs, host):
+    """Odd labels, addresses and unknown names are judged alike."""
+    assert_alike(theirs, host)
+
+
+@pytest.mark.campaign
+def test_real_hosts(theirs):
+    """All hosts of the collected URLs have the package's registered domains."""
+    domains = RegisteredDomains()
+    for host in {host_of(url) for url in real_urls() if url.startswith("http")}:
+        if host[0] != "[":
+            assert_alike(theirs, host)
+            found = theirs(host)
+            if found.suffix:
+                assert domains(host) == (found.top_domain_under_public_suffix or host)
+
+
+@pytest.mark.parametrize("address", ["0.1.2.3", "255.255.255.255", "192.0.2.1"])
+def test_addresses(address):
+    """An address has no suffix."""
+    assert is_ipv4(address)
+    assert host_parts(address) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("url", "language"),
+    [
+        ("http://a.si/sl/page", "sl"),
+        ("http://a.si/EN", "en"),
+        ("http://a.ch/de-ch/x", "de"),
+        ("http://a.com/?p=1&lang=hr", "hr"),
+        ("http://hr.wikipedia.org/wiki/X", "hr"),
+        ("http://a.com/us/x", ""),
+        ("http://a.com/x/de/y", ""),
+        ("http://de.com/", ""),
+        ("http://a.com/?language=english", ""),
+        ("http://a.com/density", ""),
+    ],
+)
+def test_marks(url, language):
+    """The first folder, a parameter, or a label before the domain may be a code; what only looks like one is none."""
+    assert marked_language(url) == language
+
+
+def test_domains():
+    """Of countries most pages are in a language of theirs; others say nothing."""
+    assert domain_languages("http://www.a.si/x") == ("sl",)
+    assert domain_languages("http://a.com/") == domain_languages("http://[::1]/") == ()
+    assert {code for codes in SPOKEN.values() for code in codes} - CODES == {"be", "ca", "id", "uk"}

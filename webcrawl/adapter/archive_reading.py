@@ -41,8 +41,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.rereading import Rereading
-from webcrawl.net.bandwidth import Bandwidth
-from webcrawl.net.long_bodies import ROOM
+from webcrawl.net.reading_limits import ROOM, Bandwidth
 from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -39,8 +39,7 @@ from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
-from webcrawl.net.browser.browser_proxy import PROTOCOL, USER, BrowserProxy, Identity
-from webcrawl.net.browser.proxy_messages import Ask, Told, refusal
+from webcrawl.net.browser.browser_proxy import PROTOCOL, USER, Ask, BrowserProxy, Identity, Told, refusal
 from webcrawl.net.browser.shared_resources import SharedResources
 from webcrawl.store.jobdir.stats_file import REFUSED
 

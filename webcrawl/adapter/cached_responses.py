@@ -12,7 +12,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.base.model import Exchange
-from webcrawl.net.decoding import UnknownCoding, decoder
+from webcrawl.net.codings import UnknownCoding, decoder
 
 HEADER = "Content-Encoding"
 GZIP = b"\x1f\x8b\x08"

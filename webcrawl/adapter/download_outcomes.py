@@ -30,10 +30,9 @@ from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, NotRunning, ProxyFailed, Untried
-from webcrawl.net.proxy import Proxy
-from webcrawl.net.retry_after import NAMES, asked_wait
-from webcrawl.net.running_clock import RunningClock
-from webcrawl.net.shortage import is_ours
+from webcrawl.net.header_times import NAMES, asked_wait
+from webcrawl.net.protocols import Proxy
+from webcrawl.net.shortage import RunningClock, is_ours
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 
 logger = logging.getLogger(__name__)

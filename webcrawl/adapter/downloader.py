@@ -41,7 +41,7 @@ from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.rules import limits_of
-from webcrawl.net.dns_answer import Lookup
+from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 

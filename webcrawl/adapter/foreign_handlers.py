@@ -29,8 +29,7 @@ from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange
 from webcrawl.base.settings.crawl_settings import AUTO
-from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.encodings import UTF_8
+from webcrawl.content.html.encodings import UTF_8, encoding_of
 from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.net.errors import FetchError
 from webcrawl.net.parsed_answer import SLACK, ParsedAnswer

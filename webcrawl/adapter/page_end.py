@@ -15,7 +15,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.outcomes import ACCEPTED
-from webcrawl.net.bandwidth import Bandwidth
+from webcrawl.net.reading_limits import Bandwidth
 
 NO_OUTCOME = Outcome(Status.OUT_OF_SCOPE)  # a middleware stopped the request: no host was asked
 Archive = Callable[[Link, Exchange], None]

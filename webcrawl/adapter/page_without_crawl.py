@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.formats.document_reader import DocumentReader
-from webcrawl.content.html.found_links import PageLink
+from webcrawl.content.html.link_kinds import PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import LISTINGS
 from webcrawl.urls.canonical import InvalidUrl, canonical

@@ -35,7 +35,7 @@ from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
-from webcrawl.base.errors import CannotStart
+from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
 from webcrawl.base.program import program
@@ -46,19 +46,18 @@ from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.parts import Surroundings
-from webcrawl.net.dns_answer import Lookup
+from webcrawl.net.connection_open import PREFER, without_library
+from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
-from webcrawl.net.http2_offers import PREFER, without_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, is_crawl
 from webcrawl.store.lock import Lock
 from webcrawl.urls.filters.scope import SCOPES
-from webcrawl.urls.optout import RulesError
 from webcrawl.urls.seeds import top1m
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_source import SeedError
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.outputs import OF_PDFS
-from webcrawl.content.formats.pdf_process import PdfProcess
+from webcrawl.content.formats.pdf import PdfProcess
 from webcrawl.content.formats.sniffing import GZIP, is_pdf
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.worker import SYSTEMS, Worker

@@ -20,8 +20,8 @@ from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import enabled
 from webcrawl.base.settings.setting_kinds import number
 from webcrawl.net.errors import BadOption
-from webcrawl.net.protocols import PLAIN, Options, local_address
-from webcrawl.net.proxy import Proxy, parse_proxy
+from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
+from webcrawl.net.proxy import parse_proxy
 
 WHOLE = "download_fail_on_dataloss"
 OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))  # the client has none of these

@@ -32,7 +32,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
-from webcrawl.net.bandwidth import Bandwidth
+from webcrawl.net.reading_limits import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
 

@@ -16,7 +16,7 @@ from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.html.trees import markup
-from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess
+from webcrawl.content.scoring.scoring import DIED, Body, ScoreProcess
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 

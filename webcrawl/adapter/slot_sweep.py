@@ -12,7 +12,7 @@ from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.net.running_clock import BEAT
+from webcrawl.net.shortage import BEAT
 
 PERIOD = BEAT  # seconds between two looks
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+MOST = 60  # doublings: no wait is longer than so many of a first one
+
+
+def wait_after(failures: int, first: float, longest: float) -> float:
+    """The wait after so many failures in a row, at least one, for whoever keeps their number."""
+    return min(first * 2.0 ** min(failures - 1, MOST), longest)
+
 
 class Doubling:
-    """`last` is the wait of the last failure in seconds, 0 if there was none since the last success."""
+    """The same for whoever keeps the wait: `last`, in seconds, is 0 if there was no failure since the last success."""
 
     __slots__ = ("_first", "_longest", "last")
 

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from webcrawl.base.model import Exchange, Link, Timings, header
 from webcrawl.base.page_values import Change
-from webcrawl.content.formats import document_reader, link_header
+from webcrawl.content.formats import document_reader
 from webcrawl.content.html import shown_text, text_language
-from webcrawl.content.html.encoding_sniffing import encoding_of
-from webcrawl.content.html.encodings import decode
-from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns, PageLink
+from webcrawl.content.html.encodings import decode, encoding_of
+from webcrawl.content.html.link_kinds import Found, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
-from webcrawl.content.html.self_description import About
+from webcrawl.content.html.shown_text import About
 from webcrawl.content.html.trees import markup
-from webcrawl.content.neardup.near_duplicates import fingerprint
-from webcrawl.content.preferences.answer_preferences import (
+from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.content.preferences.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
+from webcrawl.content.preferences.stated_preferences import (
     FIELDS,
     NO_WORD,
     RobotsWord,
@@ -28,9 +28,8 @@ from webcrawl.content.preferences.answer_preferences import (
     joined,
     of_document,
     of_headers,
+    robots_tag_directives,
 )
-from webcrawl.content.preferences.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
-from webcrawl.content.preferences.vocabularies import robots_tag_directives
 from webcrawl.urls.canonical import canonical_links
 
 # How text exporters (JSON, CSV, XML) write the fields that are not text.
@@ -69,10 +68,6 @@ class _Lazy(Generic[V]):
 
 def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) -> Any:
     return field(init=False, repr=False, compare=False, default=_Lazy(find), metadata=metadata)
-
-
-def _text(page: Page) -> str:
-    return decode(page.body, page.find_encoding())
 
 
 def _visible(page: Page) -> str:
@@ -122,10 +117,6 @@ def _about(page: Page) -> About:
     return shown_text.about(page.legible, page.header("content-type"), page.find_encoding())
 
 
-def _fingerprint(page: Page) -> int | None:
-    return fingerprint(page.visible_text)
-
-
 def _preferences(page: Page) -> Preferences:
     """Of a document whose links were not read, the head is read now."""
     found = page.found or (page.looked_up or {}).get("all_found")
@@ -144,7 +135,7 @@ def _canonical(page: Page) -> str:
     """The document's own word goes before its header's."""
     if page.about.canonical:
         return shown_text.resolved(page.about.canonical, page.base or page.url)
-    named = (address for kind, address, _, _ in link_header.links(page.headers) if kind == "canonical")
+    named = (address for kind, address, _, _ in document_reader.links(page.headers) if kind == "canonical")
     address = next(named, "")
     return shown_text.resolved(address, page.url) if address else ""
 
@@ -185,12 +176,14 @@ class Page(_Answer):
     )
     all_found: ClassVar[Any] = _Lazy(_all_found)  # links of all kinds as they were written
     columns: ClassVar[Any] = _Lazy(_columns)  # the same with their canonical URLs, for outputs that have all of them
-    fingerprint: ClassVar[Any] = _Lazy(_fingerprint)  # of the text: near-duplicates share nearly all of its 64 bits
+    fingerprint: ClassVar[Any] = _Lazy(
+        lambda page: fingerprint(page.visible_text)
+    )  # near-duplicates share nearly all of its 64 bits
     preferences: ClassVar[Any] = _Lazy(_preferences)  # what the owner says of its use (docs/preferences.md)
     about: ClassVar[Any] = _Lazy(_about)  # what the document says of itself; some fields are read from it
 
     # Read when they are asked for
-    text: str = _lazy(_text)
+    text: str = _lazy(lambda page: decode(page.body, page.find_encoding()))
     visible_text: str = _lazy(_visible)
     links: list[PageLink] = _lazy(_links)  # of all kinds, followed or not
     language: str = _lazy(lambda page: page.about.language or page.header("content-language"))  # as declared

@@ -15,10 +15,10 @@ from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.core import Admission, Decision, OriginWait
 from webcrawl.frontier.protocol import Frontier
+from webcrawl.net.robots import RobotsSaid
 from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows
-from webcrawl.net.robots_said import RobotsSaid
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again

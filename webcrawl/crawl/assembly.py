@@ -65,8 +65,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.user_files import UserFiles
-from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.filters.filter_protocol import UrlFilter
+from webcrawl.urls.filters.filter_protocol import Chain, UrlFilter
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline, build_filters, build_pipeline

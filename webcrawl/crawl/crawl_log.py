@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import By, Change
-from webcrawl.content.formats.payload_type import UNNAMED, identified_type
+from webcrawl.content.formats.sniffing import UNNAMED, identified_type
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 

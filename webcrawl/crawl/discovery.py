@@ -20,7 +20,7 @@ from webcrawl.frontier.seen.portions import PORTION, Portions
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import MAX_LENGTH
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls

@@ -20,7 +20,7 @@ from webcrawl.frontier.host_facts import DomainFacts, HostFacts, OriginFacts
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
-from webcrawl.net.robots_entry import InForce
+from webcrawl.net.robots_entry import Entry
 from webcrawl.record.statistics.statistics import Statistics
 
 ROBOTS = "Crawl-delay of robots.txt"
@@ -111,7 +111,7 @@ class HostInspector:
                 found["more_rules"] = len(lines) - MOST_RULES
         return found
 
-    def _verdict(self, url: str, now: float, entry: InForce | None) -> dict[str, Any]:
+    def _verdict(self, url: str, now: float, entry: Entry | None) -> dict[str, Any]:
         verdict = self.book.would_say(url, now)
         found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
         rule = entry.rules.deciding(url) if entry is not None and entry.rules is not None else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.content.html.found_links import FoundLink
+from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.frontier.core import Admission, Heard
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats.document_kinds import LOGGED
 from webcrawl.content.formats.document_reader import DocumentReader
+from webcrawl.content.html.link_kinds import ALL_LOGGED
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.copies import ReadCopies
 from webcrawl.crawl.missing_pages import MissingPages
@@ -71,7 +71,7 @@ def _rules(values: Mapping[str, Any]) -> LinkRules:
 
 def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
     """The kinds of links that are read."""
-    wanted = rules.followed | LOGGED if values["LINK_LOG"] else rules.followed
+    wanted = rules.followed | ALL_LOGGED if values["LINK_LOG"] else rules.followed
     if rules.requisites:
         from webcrawl.crawl.requisites import SOURCES  # noqa: PLC0415 - most crawls have none
 

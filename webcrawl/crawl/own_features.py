@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import RulesError, lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
 from webcrawl.base.own_code import misspelt
@@ -20,7 +20,6 @@ from webcrawl.crawl.moments import Moments
 from webcrawl.frontier.core import Decision
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.optout import RulesError
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from webcrawl.base.model import Link, redirects_in_a_row
 from webcrawl.base.row_bound import FEW
-from webcrawl.content.html.found_links import FoundLink, is_nofollow
+from webcrawl.content.html.link_kinds import FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.crawl.moments import Moments

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from webcrawl.base.model import Exchange, Link, is_sitemap
-from webcrawl.content.formats.document_reader import DocumentReader
-from webcrawl.content.formats.link_header import NAMES
-from webcrawl.content.html.found_links import Found, FoundLink
+from webcrawl.content.formats.document_reader import NAMES, DocumentReader
+from webcrawl.content.html.link_kinds import Found, FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.moments import Moments
 from webcrawl.net.ftp import split_type
 from webcrawl.net.ftp_listing import LISTING, entries
-from webcrawl.net.gopher_menu import MENU, item_url, items
+from webcrawl.net.gopher import MENU, item_url, items
 
 
 def ftp_links(body: bytes, content_type: str, url: str) -> Found:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from webcrawl.base.model import Exchange, Link, is_needed, may_need, redirects_in_a_row
-from webcrawl.content.html.found_links import FoundLink
+from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.page_links import LinkRules, PageLinks

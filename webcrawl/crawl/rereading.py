@@ -10,8 +10,8 @@ from webcrawl.crawl.admission import RobotsAnswers
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import notes_of
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.net.robots import RobotsSaid
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
-from webcrawl.net.robots_said import RobotsSaid
 
 SILENT = 1 << 14
 

@@ -30,7 +30,7 @@ from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.net.http_freshness import Validators, fresh_for, validators
+from webcrawl.net.header_times import Validators, fresh_for, validators
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures

@@ -13,7 +13,7 @@ from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import COUNTERS, FILTERS, STATISTICS
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 
 logger = logging.getLogger(__name__)
 

@@ -14,10 +14,8 @@ from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls
-from webcrawl.urls.seeds.seed_list import Seed
-from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
-from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR
+from webcrawl.urls.seeds.seed_reader import Seed, Seeds
+from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 from webcrawl.urls.filters.depth import DepthFilter
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.link_pipeline import LinkPipeline
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats.xml_listings import Entry
+from webcrawl.content.formats.listings import Entry
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.signals import Dated, Signals
 from webcrawl.urls.canonical import canonical_links

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.found_links import FoundLink
+from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.crawl.page_links import ADDRESS, LinkRules, PageLinks

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
 from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, Judged
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.answer_preferences import kept
-from webcrawl.content.recognise import PARKED, SOFT404, Recogniser, wall_of
-from webcrawl.content.recognise.recogniser import PAGE, SHELL
+from webcrawl.content.preferences.stated_preferences import kept
+from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, wall_of
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks
 from webcrawl.crawl.page_reading import PageReading

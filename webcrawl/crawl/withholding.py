@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webcrawl.base.model import Exchange, Withheld
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.answer_preferences import RobotsWord
 from webcrawl.content.preferences.purpose_bits import Purpose
-from webcrawl.net.robots_said import RobotsSaid
+from webcrawl.content.preferences.stated_preferences import RobotsWord
+from webcrawl.net.robots import RobotsSaid
 from webcrawl.store.jobdir.crawl_line import WITHHELD
 
 

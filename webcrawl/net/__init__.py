@@ -1,7 +1,7 @@
 """The network: HTTP, FTP, Gopher, DNS, robots.txt, and the crawler's identity.
 
 `network.Network` assembles it. Clients: `http`, `ftp`, `gopher`; what they are given and must offer: `protocols`.
-Names: `dns`, `dns_cares`, `dns_records`. Which addresses: `guard`. Errors: `errors`. Rules of hosts: `robots`,
-`robots_book`. Our own faults: `outage_detector`, `shortage`, `dns_silence`. Folders: `identity` (keys and signatures),
+Names: `dns`, `dns_cares`. Which addresses: `guard`. Errors: `errors`. Rules of hosts: `robots`,
+`robots_book`. Our own faults: `outage_detector`, `shortage`, `dns_answers`. Folders: `identity` (keys and signatures),
 `browser` (the proxy of browsers), `websub` (hubs).
 """

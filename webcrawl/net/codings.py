@@ -1,10 +1,10 @@
-"""Content codings behind one small Protocol: gzip, deflate, br, zstd."""
+"""Content codings (gzip, deflate, br, zstd), decoded while the body arrives, with a bound on every stage's output."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
 import brotli  # type: ignore[import-untyped]  # untyped
@@ -24,9 +24,8 @@ ERRORS: tuple[type[Exception], ...] = (
 _MAX_MEMBERS = 1024  # per gzip or zstd stream; each costs some microseconds, and an empty one takes only 20 bytes
 _WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}  # RFC 9659: a receiver must support 8 MiB
 _TRAILER = 8  # bytes: checksum and size at the end of a gzip member
-_LONGEST_HEADER = 128 << 10
-_MAGIC = b"\x1f\x8b\x08"
-_SHORTEST = 10  # bytes of a header without optional fields
+_GZIP = b"\x1f\x8b\x08"  # the beginning of one (RFC 1952 2.3)
+_SHORTEST_HEADER, _LONGEST_HEADER = 10, 128 << 10  # bytes; the first is of one without optional fields
 _CHECKED, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16  # flags, in its fourth byte: these fields follow
 _FIELDS = _CHECKED | _EXTRA | _NAME | _COMMENT
 _REDONE = 256 << 10  # longest brotli stream decoded again to find its end: 18 times, 60 ms in all
@@ -164,19 +163,16 @@ class Gunzip:
 
 def _header_is_whole(data: bytes) -> bool:
     """True if a header with optional fields ends within these bytes; True if they are no such header."""
-    if data[:3] != _MAGIC[: len(data)]:
+    if data[:3] != _GZIP[: len(data)]:
         return True
-    if len(data) < _SHORTEST or not data[3] & _FIELDS:
+    if len(data) < _SHORTEST_HEADER or not data[3] & _FIELDS:
         return len(data) > 3 and not data[3] & _FIELDS
-    return len(data) > _LONGEST_HEADER or _header_end(data) > 0
+    return len(data) > _LONGEST_HEADER or 0 < _header_end(data) <= len(data)
 
 
 def _header_end(data: bytes) -> int:
-    """The length of the gzip header (RFC 1952 2.3) that begins here, of which _SHORTEST bytes are there.
-
-    0 if it does not end in here.
-    """
-    flags, end = data[3], _SHORTEST
+    """Where a header with optional fields ends, which may be behind these bytes; 0 if that is not known yet."""
+    flags, end = data[3], _SHORTEST_HEADER
     if flags & _EXTRA:
         end += 2 + int.from_bytes(data[end : end + 2], "little")
     for field in (_NAME, _COMMENT):
@@ -184,9 +180,7 @@ def _header_end(data: bytes) -> int:
             end = data.find(b"\0", end) + 1
             if not end:
                 return 0
-    if flags & _CHECKED:
-        end += 2
-    return end if end <= len(data) else 0
+    return end + 2 if flags & _CHECKED else end
 
 
 class Inflate:
@@ -276,7 +270,7 @@ def _is_refused(coded: bytes) -> bool:
 
 
 def _gzip() -> Coding:
-    return Members(Gunzip, re.compile(re.escape(_MAGIC)), len(_MAGIC))
+    return Members(Gunzip, re.compile(re.escape(_GZIP)), len(_GZIP))
 
 
 def _zstd() -> Coding:
@@ -290,3 +284,99 @@ CODINGS: dict[bytes, Callable[[], Coding]] = {
     b"br": Brotli,
     b"zstd": _zstd,
 }
+
+
+_PIECE = 65536  # bytes decoded at a time
+_CHECKSUM = 8  # bytes, and the size; of gzip, whose is the longest
+_MAX_CODINGS = 4  # nested; more is a bomb, not a page
+_NOTHING = frozenset((b"identity", b"none", b""))  # labels that mean no coding
+
+
+class UnknownCoding(Exception):  # noqa: N818 - a label, not a failure
+    """An unknown coding, or too many of them."""
+
+
+class Decoder:
+    """Decodes piece by piece; holds at most `limit` bytes and one piece.
+
+    An intermediate stage may output at most twice `limit`: otherwise gzip in gzip could expand a megabyte to a
+    terabyte on the way to an empty page.
+    """
+
+    __slots__ = ("_limit", "_made", "_out", "_stages", "broken", "cut", "full")
+
+    def __init__(self, codings: Sequence[bytes], limit: int) -> None:
+        self._stages: list[Coding] = [CODINGS[name]() for name in reversed(codings)]
+        self._made = [0] * len(codings)
+        self._limit = limit
+        self._out = bytearray()
+        self.full = False  # the output exceeds `limit`
+        self.broken = False  # the data is not in the coding that its label names
+        self.cut = False  # the data ends before the coded stream does
+
+    def feed(self, data: bytes) -> None:
+        """Decode what arrived; ignored once full or broken."""
+        if self.full or self.broken:
+            return
+        try:
+            self._pump(0, data)
+        except ERRORS:
+            self.broken = True
+
+    def finish(self) -> None:
+        """Mark the body as complete: a coded stream that has not ended is broken, and cut if content is missing."""
+        unended = next((stage for stage in self._stages if not stage.eof), None)
+        if unended is not None and not self.full and not self.broken:
+            self.broken, self.cut = True, not _lacks_checksum(unended)
+
+    def grow(self, extra: int) -> None:
+        """Hold so many bytes more, and go on; only with one coding, whose stage keeps what it has not decoded."""
+        self._limit += extra
+        if self.full:
+            self.full = False
+            self.feed(b"")
+
+    @property
+    def can_grow(self) -> bool:
+        return len(self._stages) == 1
+
+    @property
+    def started(self) -> bool:
+        return bool(self._out)
+
+    @property
+    def body(self) -> bytes:
+        return bytes(self._out[: self._limit])
+
+    def _pump(self, index: int, data: bytes) -> None:
+        stage = self._stages[index]
+        last = index + 1 == len(self._stages)
+        while not self.full:
+            piece = stage.decompress(data, _PIECE)
+            self._made[index] += len(piece)
+            if last:
+                self._out += piece
+                self.full = len(self._out) > self._limit
+            elif piece:
+                self.full = self._made[index] > 2 * self._limit + _PIECE
+                self._pump(index + 1, piece)
+            if stage.needs_input:
+                return
+            data = b""
+
+
+def _lacks_checksum(stage: Coding) -> bool:
+    """Return whether only the checksum behind the content is missing, as some servers leave it out."""
+    try:
+        stage.decompress(bytes(_CHECKSUM), _PIECE)
+    except ERRORS as error:
+        return "checksum" in str(error)
+    return stage.eof
+
+
+def decoder(codings: Sequence[bytes], limit: int) -> Decoder | None:
+    """A decoder for these codings, None if there is nothing to decode; raises UnknownCoding."""
+    names = [name for name in codings if name not in _NOTHING]
+    if len(names) > _MAX_CODINGS or not CODINGS.keys() >= set(names):
+        raise UnknownCoding(b", ".join(names[:10]).decode("latin-1"))
+    return Decoder(names, limit) if names else None

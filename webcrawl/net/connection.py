@@ -1,4 +1,4 @@
-"""One connection to an HTTP server: sends a request and collects the response, with all deadlines on one timer."""
+"""One connection to an HTTP server: sends a request and collects the response, which may have to wait to be read."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import suppress
 from socket import SO_RCVBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
-from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket
-from webcrawl.net.http_answer import Answer
-from webcrawl.net.http_message import Message
-from webcrawl.net.protocols import Bounds, Clock
-from webcrawl.net.shortage import LATE, is_ours
+from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket, Untried
+from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.protocols import Clock
+from webcrawl.net.reading_limits import FREE, Bandwidth, Claim
+from webcrawl.net.shortage import is_ours
 
 if TYPE_CHECKING:
     from webcrawl.net.http2 import Session
@@ -197,69 +197,89 @@ class Connection(asyncio.Protocol):
             self._waiter.set_exception(error)
 
 
-AGAIN = 0.5  # seconds between two looks at an answer that comes slowly
-ROUNDING = 1e-6  # seconds by which a timer may be early
+BORNE = 5.0  # seconds for which every server bears that nobody reads; usual limits are 30 to 300
+LATER = 30.0  # seconds until one that did not bear it is asked again
 
 
-class Deadlines:
-    """Expires late requests, to the millisecond. A timer for each request would cost 4 us per page.
+class MeteredAnswer(Answer):
+    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
 
-    Each request has the time of the next look at it: its deadline, or before that the time when it is too slow. An
-    answer that comes gets more time with each look. All times are the clock's, which may stand while this process does
-    not run; a deadline is then so much later.
+    `held`: seconds for which it was not read.
     """
 
-    def __init__(self, bounds: Bounds, clock: Clock) -> None:
-        self._bounds, self._clock = bounds, clock
-        self._asked: dict[Connection, tuple[float, float, float]] = {}  # next look, deadline, when it was asked
-        self._timer: asyncio.TimerHandle | None = None
-        self._at = float("inf")  # when the timer fires: no later than the first look
-        self._due = 0.0  # the same, in the loop's time
+    __slots__ = ("_bandwidth", "_clock", "_connection", "_had_waited", "_held", "_since")
 
-    def use(self, bounds: Bounds) -> None:
-        """These hold for requests from now on."""
-        self._bounds = bounds
+    def __init__(
+        self,
+        bandwidth: Bandwidth,
+        connection: Connection,
+        clock: Callable[[], float],
+        truncate: int,
+        *,
+        bodiless: bool = False,
+        claim: Claim | None = None,
+    ) -> None:
+        super().__init__(truncate, bodiless=bodiless, claim=claim)
+        self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
+        self._held = 0.0
+        self._since: float | None = None
+        self._had_waited = False  # for room
 
-    def add(self, connection: Connection, deadline: float) -> None:
-        """Watch a request that is sent now; `deadline` is in the loop's time."""
-        now = self._clock()
-        deadline += now - asyncio.get_running_loop().time()
-        look = min(deadline, self._bounds.patience(now, 0))
-        self._asked[connection] = (look, deadline, now)
-        if look < self._at:
-            self._look_at(look)
+    def feed(self, data: bytes) -> Message | None:
+        short = self._bandwidth.received(len(data))
+        message = super().feed(data)
+        if message is not None:
+            self._ends()
+        elif self._since is None and self.waits:
+            self._wait_for_room()
+        elif short and self._since is None and self.received > FREE:
+            self._bandwidth.wait(self)
+        return message
 
-    def remove(self, connection: Connection) -> None:
-        """Stop watching: the request is answered or abandoned."""
-        self._asked.pop(connection, None)
+    def lost(self, *, reset: bool) -> Message:
+        """Raise Untried if the server has probably not waited as long as this answer had to: it is asked again."""
+        self._ends()
+        message = super().lost(reset=reset)
+        if message.truncated and self._had_waited and self._held >= BORNE:
+            raise Untried("its server ended the connection while there was no room for its body", wait=LATER)
+        return message
 
-    def close(self) -> None:
-        """Cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer, self._at = None, float("inf")
+    def _wait_for_room(self) -> None:
+        if self._claim is not None:
+            self._had_waited = True
+            self.hold()
+            self._claim.wait(self._look_for_room)
 
-    def _look_at(self, when: float) -> None:
-        self.close()
-        loop = asyncio.get_running_loop()
-        self._at, self._due = when, loop.time() + max(when - self._clock(), 0.0)
-        self._timer = loop.call_at(self._due, self._look)
-
-    def _look(self) -> None:
-        now = self._clock() + ROUNDING
-        if asyncio.get_running_loop().time() - self._due > LATE:  # what came meanwhile is not read yet
-            self._look_at(now + AGAIN)
+    def _look_for_room(self) -> None:
+        """There may be room: take it, and read on, or wait again."""
+        message = self._message
+        if message is None or self._since is None:  # it has ended meanwhile
             return
-        self._at = float("inf")
-        for connection, (look, deadline, asked) in list(self._asked.items()):
-            if look > now:
-                continue
-            held = connection.held
-            until = min(deadline, self._bounds.patience(asked, connection.received)) + held
-            if until > now:
-                self._asked[connection] = (min(deadline + held, max(until, now + AGAIN)), deadline, asked)
-            else:
-                del self._asked[connection]
-                connection.expire()
-        if self._asked:
-            self._look_at(min(look for look, _, _ in self._asked.values()))
+        is_finished = message.go_on()
+        self._read_on()
+        if is_finished:
+            self._connection.finish(self, message)
+        elif message.waits:
+            self._wait_for_room()
+
+    @property
+    def held(self) -> float:
+        return self._held if self._since is None else self._held + self._clock() - self._since
+
+    def hold(self) -> None:
+        self._since = self._clock()
+        self._connection.pause()
+
+    def go_on(self) -> None:
+        self._read_on()
+        if self.waits:
+            self._wait_for_room()
+
+    def _read_on(self) -> None:
+        self._held, self._since = self.held, None
+        self._connection.resume(self)
+
+    def _ends(self) -> None:
+        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next answer is to be read."""
+        if self._since is not None:
+            self._read_on()

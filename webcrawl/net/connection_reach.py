@@ -9,8 +9,8 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar, cast
 
 from webcrawl.base.model import Timings
-from webcrawl.net.connection_race import race
-from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.addresses import race
+from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, NoFamily, NoSocket, PortRefused, Sign
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, lacks_route, port_lacks, until
@@ -47,7 +47,6 @@ class Reach(Generic[C]):
         self._none.set()
 
     def __len__(self) -> int:
-        """Open connections."""
         return len(self._connections)
 
     async def open(self, host: str, port: int, timings: Timings, bind: Bind | None = None) -> C:
@@ -72,7 +71,8 @@ class Reach(Generic[C]):
 
     async def open_trusted(self, addresses: list[str], port: int, bind: Bind | None = None) -> C:
         """Connect to a server that the operator has named, whatever guard and ports say of it; raises FetchError."""
-        return await race(addresses, partial(self._connect, port=port, bind=bind), _nothing)
+        # The proxy's address says nothing of families
+        return await race(addresses, partial(self._connect, port=port, bind=bind), lambda _: None)
 
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
@@ -166,10 +166,6 @@ class Reach(Generic[C]):
     def _opened(self, connection: C) -> None:
         self._connections.add(connection)
         self._none.clear()
-
-
-def _nothing(_: str) -> None:
-    """The proxy's address says nothing of families."""
 
 
 def _at(address: str, error: ConnectFailed) -> ConnectFailed:

@@ -1,108 +1,30 @@
-"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3).
-
-Witnesses tell names that do not exist from name servers that deny names which they knew.
-"""
+"""Resolves names for the crawl: cached, one query per name, a bounded number at a time (Mercator 3.3)."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import chain, zip_longest
 
-from webcrawl.base.readable import count
-from webcrawl.net.dns_answer import Answer, Failure, Lookup, known_without_asking
-from webcrawl.net.dns_silence import LATER, WAIT, Silence
+from webcrawl.net.dns_answers import (
+    FRESH,
+    LATER,
+    WAIT,
+    WORDS,
+    Admits,
+    Answer,
+    Failure,
+    Lookup,
+    Silence,
+    Witnesses,
+    known_without_asking,
+)
 from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
 from webcrawl.net.shortage import until
-
-logger = logging.getLogger(__name__)
-
-Admits = Callable[[str], bool]
-"""True if the crawl may connect to an address."""
-
-GOOD = 4  # names that are remembered because they led somewhere
-SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
-FRESH = 10.0  # seconds for which what was learnt of the name servers holds
-DENIALS = frozenset((None, Failure.NO_NAME, Failure.NO_ADDRESS))  # with None, the addresses are all inside
-
-
-class Witnesses:
-    """Hears every answer. Where a name is denied, names that led somewhere are asked for again, past any cache.
-
-    If all of these are denied as well, the name servers lie: those of a hotel that wants to be paid, or of a network
-    that is filtered. Where they do not, this costs nothing as long as names are found: one question in FRESH seconds,
-    and one for those that were denied a moment before, is the most.
-    """
-
-    def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
-        self._check, self._admits, self._clock = check, admits, clock
-        self.names: deque[str] = deque(maxlen=GOOD)
-        self._denied: set[str] = set()  # before any name led somewhere
-        self._lock = asyncio.Lock()
-        self._found_at = self._lied_at = -FRESH
-        self._lies = False
-
-    def leads(self, answer: Answer) -> bool:
-        """True if it has an address that the crawl may connect to."""
-        return answer.failure is None and any(map(self._admits, answer.addresses))
-
-    async def confirm(self, name: str, answer: Answer, since: float = -FRESH) -> Answer:
-        """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
-
-        `since`: when it was denied before. A host is given up by the second denial, so only what was found between
-        the two speaks for it.
-        """
-        if self.leads(answer):
-            if name not in self.names:
-                self.names.append(name)
-            self._found()
-            return answer
-        if answer.failure not in DENIALS:
-            return answer
-        if not self.names:
-            if len(self._denied) < SUSPECT:
-                self._denied.add(name)
-            return answer if name in self._denied else Answer(failure=Failure.UNPROVEN)
-        async with self._lock:
-            return answer if await self._is_true(since) else Answer(failure=Failure.DENIED)
-
-    async def _is_true(self, since: float) -> bool:
-        now = self._clock()
-        if not self.names or (now - self._found_at < FRESH and self._found_at >= since):
-            return True
-        if now - self._lied_at < FRESH:
-            return False
-        answers = []
-        for name in [*self.names]:  # another one may be found meanwhile
-            answers.append(answer := await self._check(name))
-            if self.leads(answer) or (answer.failure is None and not answer.addresses):
-                self._found()
-            if self._found_at >= now:
-                return True
-        self._lied_at = self._clock()  # or fail: then nobody knows
-        if all(answer.failure in DENIALS for answer in answers):
-            self._lie()
-        return False
-
-    def _found(self) -> None:
-        self._found_at = self._clock()
-        if self._lies:
-            self._lies = False
-            logger.info("name servers lead to hosts again")
-
-    def _lie(self) -> None:
-        if not self._lies:
-            self._lies = True
-            logger.warning(
-                "name servers deny %s that led to hosts before, or lead them inside: no host is given up for that",
-                count(len(self.names), "name"),
-            )
-
 
 SOON = 2.0  # seconds within which IPv6 addresses are of use to who waits for a connection
 SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
@@ -179,7 +101,7 @@ class CachingResolver:
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
             again = self._clock() + max(six.ttl, SHORTEST)
             found = (min(until_then, again), Answer(tuple(filter(None, both)), six.ttl))
-        elif six.failure not in DENIALS:  # to be asked for again
+        elif six.failure not in WORDS:  # to be asked for again
             found = kept
         self._kept[name] = found
         return list(found[1].addresses) if six.failure is None else []
@@ -219,7 +141,7 @@ class CachingResolver:
             begun = self._clock()
             before = self._kept.get(name)
             # the name was denied a moment ago, and the lookup's own cache would only repeat that
-            denied = before is not None and before[1].failure in DENIALS and not self._witnesses.leads(before[1])
+            denied = before is not None and before[1].failure in WORDS and not self._witnesses.leads(before[1])
             since = before[0] - Failure.NO_NAME.seconds if before is not None and denied else -FRESH
             answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
             if denied and answer.failure is None and not answer.addresses:  # an alias that is to be followed

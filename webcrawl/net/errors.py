@@ -36,26 +36,31 @@ class FetchError(Exception):
     sign: Sign = Sign.NOTHING  # what it says of our own network
     address = ""  # the one that failed, if it is known
 
+    def __init_subclass__(
+        cls,
+        *,
+        name: str | None = None,
+        status: Status | None = None,
+        sign: Sign | None = None,
+        permanent: bool | None = None,
+    ) -> None:
+        """Take the fields of a kind of error from its class statement: all kinds together read as a table."""
+        cls.name = cls.name if name is None else name
+        cls.status = cls.status if status is None else status
+        cls.sign = cls.sign if sign is None else sign
+        cls.permanent = cls.permanent if permanent is None else permanent
 
-class BadUrl(FetchError):
+
+class BadUrl(FetchError, name="bad_url", status=Status.UNSUPPORTED):
     """The URL, or a requested header, cannot be sent as it is."""
 
-    status = Status.UNSUPPORTED
-    name = "bad_url"
 
-
-class BadOption(FetchError):
+class BadOption(FetchError, name="bad_option", status=Status.UNSUPPORTED):
     """The request asks for something that this client does not have."""
 
-    status = Status.UNSUPPORTED
-    name = "bad_option"
 
-
-class DnsFailed(FetchError):
+class DnsFailed(FetchError, name="dns", status=Status.DNS_FAILED):
     """The host's name has no address; `permanent` if the name servers say so."""
-
-    status = Status.DNS_FAILED
-    name = "dns"
 
     def __init__(self, message: str, *, permanent: bool = False) -> None:
         super().__init__(message)
@@ -63,204 +68,128 @@ class DnsFailed(FetchError):
         self.sign = Sign.NO_NAME if permanent else Sign.DOUBT
 
 
-class AddressRefused(FetchError):
+class AddressRefused(FetchError, name="address_refused", status=Status.EXCLUDED, permanent=True):
     """The guard forbids connecting to this address."""
 
-    status = Status.EXCLUDED
-    name = "address_refused"
-    permanent = True
     reason = ""  # what kind of address it is, if the guard of this machine refused it
     allowed: Sequence[str] = ()  # the networks that it was told to allow
 
 
-class PortRefused(FetchError):
+class PortRefused(FetchError, name="port_refused", status=Status.EXCLUDED):
     """The port is not one that the crawl may use for this protocol."""
 
-    status = Status.EXCLUDED
-    name = "port_refused"
 
-
-class Untried(FetchError):
+class Untried(FetchError, name="untried", status=Status.UNTRIED):
     """The server was not asked, for a lack on our side: to be tried again after `wait` seconds, charged to nobody."""
-
-    status = Status.UNTRIED
-    name = "untried"
 
     def __init__(self, message: str, *, wait: float = 0.0) -> None:
         super().__init__(message)
         self.wait = wait
 
 
-class NoSocket(Untried):
+class NoSocket(Untried, name="no_socket"):
     """Our machine lacks descriptors, ports or memory for a socket."""
 
-    name = "no_socket"
 
-
-class NoNameServer(Untried):
+class NoNameServer(Untried, name="no_name_server"):
     """No name server answers, whatever the name."""
 
-    name = "no_name_server"
 
-
-class NoFamily(Untried):
+class NoFamily(Untried, name="no_family"):
     """The host has only addresses of a family, IPv6 or IPv4, that does not work here."""
 
-    name = "no_family"
 
-
-class NoNetwork(Untried):
+class NoNetwork(Untried, name="no_network"):
     """Our own network is out."""
 
-    name = "no_network"
 
-
-class NotRunning(Untried):
+class NotRunning(Untried, name="not_running"):
     """The crawler's process did not run while the request was under way, which may be why it failed."""
 
-    name = "not_running"
 
-
-class ProxyFailed(Untried):
+class ProxyFailed(Untried, name="proxy"):
     """The proxy cannot be reached, wants other credentials, or does not get through."""
 
-    name = "proxy"
     proxy: object = None  # whose address and credentials these are
 
 
-class TunnelRefused(FetchError):
+class TunnelRefused(FetchError, name="tunnel_refused", status=Status.EXCLUDED):
     """The proxy's rules do not let the crawl reach this server."""
 
-    status = Status.EXCLUDED
-    name = "tunnel_refused"
 
-
-class TooLarge(FetchError):
+class TooLarge(FetchError, name="too_large", status=Status.EXCLUDED, sign=Sign.LIFE):
     """The body is longer than allowed, and the request or the settings want such a body refused, not truncated."""
 
-    status = Status.EXCLUDED
-    name = "too_large"
-    sign = Sign.LIFE
 
-
-class ConnectFailed(FetchError):
+class ConnectFailed(FetchError, name="connect", status=Status.CONNECT_FAILED, sign=Sign.DOUBT):
     """No address of the host accepted the connection."""
 
-    status = Status.CONNECT_FAILED
-    name = "connect"
-    sign = Sign.DOUBT
 
-
-class ConnectTimeout(ConnectFailed):
+class ConnectTimeout(ConnectFailed, name="connect_timeout"):
     """No address of the host answered in time."""
 
-    name = "connect_timeout"
 
-
-class TlsFailed(ConnectFailed):
+class TlsFailed(ConnectFailed, name="tls", sign=Sign.LIFE):
     """Connected, but the TLS handshake failed."""
 
-    name = "tls"
-    sign = Sign.LIFE
 
-
-class TlsTimeout(TlsFailed):
+class TlsTimeout(TlsFailed, name="tls_timeout", sign=Sign.DOUBT):
     """The TLS handshake timed out."""
 
-    name = "tls_timeout"
-    sign = Sign.DOUBT
 
-
-class CertificateRefused(TlsFailed):
+class CertificateRefused(TlsFailed, name="certificate", permanent=True):
     """The certificate does not verify, and the crawl requires it."""
 
-    name = "certificate"
-    permanent = True
 
-
-class TimedOut(FetchError):
+class TimedOut(FetchError, name="timeout", status=Status.TIMEOUT, sign=Sign.DOUBT):
     """The deadline passed before the response's head was complete."""
 
-    status = Status.TIMEOUT
-    name = "timeout"
-    sign = Sign.DOUBT
 
-
-class ConnectionLost(FetchError):
+class ConnectionLost(FetchError, name="lost", status=Status.CONNECTION_LOST, sign=Sign.DOUBT):
     """The connection ended within the response's head."""
 
-    status = Status.CONNECTION_LOST
-    name = "lost"
-    sign = Sign.DOUBT
 
-
-class CutShort(ConnectionLost):
+class CutShort(ConnectionLost, name="cut_short"):
     """The connection ended within the response's body, or its chunks cannot be read, and a whole one is wanted."""
 
-    name = "cut_short"
 
-
-class CutLate(TimedOut):
+class CutLate(TimedOut, name="cut_late"):
     """The deadline passed within the response's body, and a whole one is wanted."""
 
-    name = "cut_late"
 
-
-class EmptyAnswer(ConnectionLost):
+class EmptyAnswer(ConnectionLost, name="empty_answer"):
     """The connection ended before the response's first byte."""
 
-    name = "empty_answer"
 
-
-class Cancelled(FetchError):
+class Cancelled(FetchError, name="cancelled"):
     """Somebody else's handler has ended the download itself: the answer is larger than DOWNLOAD_MAXSIZE."""
 
-    name = "cancelled"
 
-
-class BadAnswer(FetchError):
+class BadAnswer(FetchError, name="bad_answer", status=Status.CONNECTION_LOST, sign=Sign.LIFE):
     """Not a readable HTTP response; Heritrix has no code of its own for it."""
 
-    status = Status.CONNECTION_LOST
-    name = "bad_answer"
-    sign = Sign.LIFE
 
-
-class NotHttp(BadAnswer):
+class NotHttp(BadAnswer, name="not_http"):
     """No status line: HTTP/0.9, another protocol, or garbage."""
 
-    name = "not_http"
 
-
-class BadHead(BadAnswer):
+class BadHead(BadAnswer, name="bad_head"):
     """A head that cannot be parsed, even leniently."""
 
-    name = "bad_head"
 
-
-class HeadTooLong(BadAnswer):
+class HeadTooLong(BadAnswer, name="head_too_long"):
     """A head with more bytes or fields than any honest server sends."""
 
-    name = "head_too_long"
 
-
-class TooManyInterim(BadAnswer):
+class TooManyInterim(BadAnswer, name="too_many_interim"):
     """Too many 1xx responses in a row."""
 
-    name = "too_many_interim"
 
-
-class Upgraded(BadAnswer):
+class Upgraded(BadAnswer, name="upgraded"):
     """The server switches to a protocol that was not requested."""
 
-    name = "upgraded"
 
-
-class Http2Only(FetchError):
+class Http2Only(FetchError, name="http2_only", status=Status.UNSUPPORTED, sign=Sign.LIFE, permanent=True):
     """The server speaks only HTTP/2, and the crawl does not."""
 
-    status = Status.UNSUPPORTED
-    name = "http2_only"
-    permanent = True
-    sign = Sign.LIFE
     off = False  # whether that is the setting's doing

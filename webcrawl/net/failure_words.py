@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from webcrawl.base.url_text import host_of
+from webcrawl.net.connection_open import mend
 from webcrawl.net.errors import (
     AddressRefused,
     CertificateRefused,
@@ -22,7 +23,6 @@ from webcrawl.net.errors import (
     TlsFailed,
 )
 from webcrawl.net.guard import special_network
-from webcrawl.net.http2_offers import mend
 from webcrawl.urls.host_names import suffixes_of
 
 ENDS = ("com", "org", "net", "edu", "gov", "info", "io", "dev", "app", "de", "fr", "uk", "nl", "eu", "ch", "jp")

@@ -13,10 +13,9 @@ from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut, Untried
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import FtpRefused, FtpSession, Reply, http_date
-from webcrawl.net.host_port import LINE_BREAKING, host_port_path, queryless
-from webcrawl.net.http_request import Headers
-from webcrawl.net.long_bodies import Claim, claim_of
+from webcrawl.net.http_request import LINE_BREAKING, Headers, host_port_path, queryless
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.reading_limits import Claim, claim_of
 from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
 

@@ -20,16 +20,12 @@ _EXTENDED = re.compile(r"\((.)\1\1([0-9]{1,5})\1\)")
 _PASSIVE = re.compile(r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{1,3}){3},([0-9]{1,3}),([0-9]{1,3})(?![0-9,])")
 
 
-class NotFtp(BadAnswer):
+class NotFtp(BadAnswer, name="not_ftp"):
     """Not a valid FTP reply: another protocol, garbage, or a reply that makes no sense here."""
 
-    name = "not_ftp"
 
-
-class ReplyTooLong(BadAnswer):
+class ReplyTooLong(BadAnswer, name="reply_too_long"):
     """A reply with more bytes than any honest server sends."""
-
-    name = "reply_too_long"
 
 
 class Reply(NamedTuple):

@@ -98,7 +98,6 @@ class AddressGuard:
         return self._reason(address)
 
     def admits(self, address: str) -> bool:
-        """True if the crawl may connect to this address."""
         return not self._reason(address)
 
     def _examine(self, text: str) -> str:

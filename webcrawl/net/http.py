@@ -5,113 +5,22 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Timings
-from webcrawl.net.bandwidth import FREE, Bandwidth
-from webcrawl.net.connection import Connection, Deadlines
-from webcrawl.net.connection_open import Opener
-from webcrawl.net.connection_pool import ConnectionPool, Key
-from webcrawl.net.connection_proxied import ProxiedOpener
-from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed, Untried
-from webcrawl.net.http2_offers import H2, SAFE, Http2Offers
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.connection import Connection, MeteredAnswer
+from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener
+from webcrawl.net.connection_pool import ConnectionPool, Deadlines, Key
+from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
+from webcrawl.net.http_answer import Answer, Message
 from webcrawl.net.http_head import Head
-from webcrawl.net.http_message import Message
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
-from webcrawl.net.long_bodies import BASE, MOST, Claim
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Signing, Watch
-from webcrawl.net.proxy import whole_url, with_credentials
+from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.proxy import ProxiedOpener, whole_url, with_credentials
+from webcrawl.net.reading_limits import BASE, MOST, Claim
 from webcrawl.net.shortage import until
 from webcrawl.net.tls import tls_context
-
-BORNE = 5.0  # seconds for which every server bears that nobody reads; usual limits are 30 to 300
-LATER = 30.0  # seconds until one that did not bear it is asked again
-
-
-class MeteredAnswer(Answer):
-    """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
-
-    `held`: seconds for which it was not read.
-    """
-
-    __slots__ = ("_bandwidth", "_clock", "_connection", "_had_waited", "_held", "_since")
-
-    def __init__(
-        self,
-        bandwidth: Bandwidth,
-        connection: Connection,
-        clock: Callable[[], float],
-        truncate: int,
-        *,
-        bodiless: bool = False,
-        claim: Claim | None = None,
-    ) -> None:
-        super().__init__(truncate, bodiless=bodiless, claim=claim)
-        self._bandwidth, self._connection, self._clock = bandwidth, connection, clock
-        self._held = 0.0
-        self._since: float | None = None
-        self._had_waited = False  # for room
-
-    def feed(self, data: bytes) -> Message | None:
-        short = self._bandwidth.received(len(data))
-        message = super().feed(data)
-        if message is not None:
-            self._ends()
-        elif self._since is None and self.waits:
-            self._wait_for_room()
-        elif short and self._since is None and self.received > FREE:
-            self._bandwidth.wait(self)
-        return message
-
-    def lost(self, *, reset: bool) -> Message:
-        """Raise Untried if the server has probably not waited as long as this answer had to: it is asked again."""
-        self._ends()
-        message = super().lost(reset=reset)
-        if message.truncated and self._had_waited and self._held >= BORNE:
-            raise Untried("its server ended the connection while there was no room for its body", wait=LATER)
-        return message
-
-    def _wait_for_room(self) -> None:
-        if self._claim is not None:
-            self._had_waited = True
-            self.hold()
-            self._claim.wait(self._look_for_room)
-
-    def _look_for_room(self) -> None:
-        """There may be room: take it, and read on, or wait again."""
-        message = self._message
-        if message is None or self._since is None:  # it has ended meanwhile
-            return
-        is_finished = message.go_on()
-        self._read_on()
-        if is_finished:
-            self._connection.finish(self, message)
-        elif message.waits:
-            self._wait_for_room()
-
-    @property
-    def held(self) -> float:
-        return self._held if self._since is None else self._held + self._clock() - self._since
-
-    def hold(self) -> None:
-        self._since = self._clock()
-        self._connection.pause()
-
-    def go_on(self) -> None:
-        self._read_on()
-        if self.waits:
-            self._wait_for_room()
-
-    def _read_on(self) -> None:
-        self._held, self._since = self.held, None
-        self._connection.resume(self)
-
-    def _ends(self) -> None:
-        """Frames of HTTP/2 may come with the one that was too much, the last one too: the next answer is to be read."""
-        if self._since is not None:
-            self._read_on()
 
 
 @dataclass(slots=True)
@@ -153,7 +62,7 @@ class HttpClient:
         tls: ssl.SSLContext | None = None,
         http2: Http2Offers | None = None,
         contact: str = "",
-        signing: Signing | None = None,
+        signing: RequestSigning | None = None,
     ) -> None:
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing

@@ -26,9 +26,8 @@ from h2.exceptions import DenialOfServiceError, H2Error, InvalidBodyLengthError
 from h2.settings import SettingCodes, Settings
 
 from webcrawl.net.errors import BadHead, EmptyAnswer, FetchError, HeadTooLong, NotHttp
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import Answer, Message
 from webcrawl.net.http_head import MAX_HEAD, status_line
-from webcrawl.net.http_message import Message
 
 WINDOW = 1 << 18  # bytes of a body that the server may send before we have read any
 LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes
@@ -127,7 +126,6 @@ class Session:
         return message
 
     def _next(self) -> bytes | None:
-        """The next frame, if it is there."""
         buffer = self._buffer
         if len(buffer) < _FRAME_HEAD:
             return None

@@ -1,4 +1,8 @@
-"""The HTTP server for the ports of the crawl's own: one request per connection, everything bounded."""
+"""The HTTP server for the ports of the crawl's own: one request per connection, everything bounded.
+
+A request's Host header must name this server: another site's page can lead its name here (DNS rebinding), and browsers
+let that page read the answers then, because to them it is its own server.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,36 @@ from typing import cast
 import httptools
 
 from webcrawl.base.errors import with_place
-from webcrawl.net import host_header
 
 logger = logging.getLogger(__name__)
+
+
+def split_host(header: str) -> tuple[str, int | None]:
+    """Name and port of a Host header; a port that is none is not ours."""
+    name, colon, port = header.lower().rpartition(":")
+    if not colon or header.endswith("]"):
+        name, port = header.lower(), "80"
+    name = name.removeprefix("[").removesuffix("]")
+    return name, int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else None
+
+
+def is_own_name(name: str, bound: str) -> bool:
+    """Return whether this can be the name of a server on the address `bound`: none that anybody can register."""
+    if name in ("localhost", bound):
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    return address.is_loopback or not is_loopback(bound)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
 
 BACKLOG = 64
 PLAIN = "text/plain; charset=utf-8"
@@ -49,10 +80,10 @@ def is_named(host: str, bound_to: str) -> bool:
 
     The name of this machine does, except on loopback: nobody needs it there.
     """
-    name, _ = host_header.split(host)
-    if host_header.is_ours(name, bound_to):
+    name, _ = split_host(host)
+    if is_own_name(name, bound_to):
         return True
-    return not host_header.is_loopback(bound_to) and name == socket.gethostname().lower()
+    return not is_loopback(bound_to) and name == socket.gethostname().lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +171,6 @@ class Connection(asyncio.Protocol):
             self._timer = asyncio.get_running_loop().call_later(patience, self.abort)
 
     def abort(self) -> None:
-        """Ends the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.ports import Ports
+from webcrawl.net.connection_open import PROTOCOLS, Http2Offers
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answer import Lookup, read_hosts
+from webcrawl.net.dns_answers import Lookup, read_hosts
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
-from webcrawl.net.http2_offers import PROTOCOLS, Http2Offers
-from webcrawl.net.identity.request_signing import RequestSigning, form_and_origin
-from webcrawl.net.identity.signing_key import SigningKey
+from webcrawl.net.identity.request_signing import RequestSigning, SigningKey, form_and_origin
 from webcrawl.net.protocols import Access, Bounds
-from webcrawl.net.running_clock import RunningClock
+from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
 NAMES, NAMES_PER_MIB = 2**16, 2**9  # that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it

@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Timings
-from webcrawl.net.decoding import UnknownCoding, decoder
+from webcrawl.net.codings import UnknownCoding, decoder
 from webcrawl.net.http_head import status_line
 
-SLACK = 65536  # bytes beyond twice the bound of a decoded body, as in net/http_message.py
+SLACK = 65536  # bytes beyond twice the bound of a decoded body, as in net/http_answer.py
 
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
 _BREAKING = re.compile(rb"[\r\n\0]+")

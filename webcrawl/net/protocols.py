@@ -4,53 +4,34 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.ports import Ports
-from webcrawl.net.address_families import Families
-from webcrawl.net.bandwidth import Bandwidth
+from webcrawl.net.addresses import Families
+from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import TooLarge
-from webcrawl.net.http_request import Headers
-from webcrawl.net.long_bodies import Room
-from webcrawl.net.proxy import Proxy
+from webcrawl.net.guard import AddressGuard
+from webcrawl.net.http_request import Headers, host_port
+from webcrawl.net.reading_limits import Bandwidth, Room
 from webcrawl.net.shortage import Shortage
 
-
-class Resolver(Protocol):
-    """Resolves host names."""
-
-    async def resolve(self, host: str) -> list[str]:
-        """The host's addresses, best first and at least one; raises DnsFailed."""
-        ...
-
-    async def others(self, host: str) -> list[str]:
-        """All addresses, if there are some of a family that `resolve` has not asked for; else none."""
-        ...
+Clock = Callable[[], float]  # seconds since some fixed time
 
 
-class Guard(Protocol):
-    """Checks the address of every connection."""
+class Proxy(NamedTuple):
+    """An HTTP proxy as a request names it: its address, and the credentials for it."""
 
-    def check(self, address: str, port: int) -> None:
-        """Raise AddressRefused unless the crawl may connect to this address."""
-        ...
+    host: str
+    port: int
+    auth: bytes = b""  # the value of Proxy-Authorization
 
-
-class Clock(Protocol):
-    """Seconds since some fixed time."""
-
-    def __call__(self) -> float: ...
-
-
-class Signing(Protocol):
-    """Says by whom a request is."""
-
-    def fields(self, authority: str, /) -> bytes:
-        """Header lines, for a request with this Host field."""
-        ...
+    def __str__(self) -> str:
+        """Without the credentials: it is logged."""
+        return host_port(self.host, self.port)
 
 
 Bind = tuple[str, int]  # a local address, and 0 for any port
@@ -75,8 +56,8 @@ PLAIN = Options()
 class Access:
     """The parts with which every client connects."""
 
-    resolver: Resolver
-    guard: Guard
+    resolver: CachingResolver
+    guard: AddressGuard
     ports: Ports = field(default_factory=Ports, kw_only=True)
     connect_timeout: float = 10.0  # seconds for one address, and for a TLS handshake
     bind: Bind | None = field(default=None, kw_only=True)  # where connections come from; None: the system chooses

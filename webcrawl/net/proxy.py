@@ -1,32 +1,45 @@
-"""An HTTP proxy as a request names it, and what is said to it: CONNECT for https, the whole URL for http."""
+"""HTTP proxies: what is said to one (CONNECT for https, the whole URL for http), and connections through it.
+
+Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are away, and whether a
+failure is the proxy's: that charges nobody.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import re
+import socket
 from base64 import b64encode
-from typing import NamedTuple
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from webcrawl.net.errors import BadOption
-from webcrawl.net.host_port import host_port
-from webcrawl.net.http_answer import Answer
-from webcrawl.net.http_message import Message
-from webcrawl.net.http_request import Target
+from webcrawl.base.doubling import Doubling, wait_after
+from webcrawl.base.model import Timings
+from webcrawl.net.connection import Connection
+from webcrawl.net.connection_open import Opener
+from webcrawl.net.dns_answers import known_without_asking
+from webcrawl.net.errors import (
+    BadOption,
+    ConnectFailed,
+    ConnectTimeout,
+    DnsFailed,
+    FetchError,
+    PortRefused,
+    ProxyFailed,
+    TlsTimeout,
+    TunnelRefused,
+)
+from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.http_request import Target, host_port
+from webcrawl.net.protocols import Access, Clock, Options, Proxy
+
+logger = logging.getLogger(__name__)
 
 _PORT = 80  # as Scrapy has it
 _VALUE = re.compile(rb"[ -~]*")
-
-
-class Proxy(NamedTuple):
-    """The proxy's address, and the credentials for it."""
-
-    host: str
-    port: int
-    auth: bytes = b""  # the value of Proxy-Authorization
-
-    def __str__(self) -> str:
-        """Without the credentials: it is logged."""
-        return host_port(self.host, self.port)
 
 
 def parse_proxy(url: str, auth: bytes = b"") -> Proxy:
@@ -95,3 +108,182 @@ class _Tunnel(Message):
 
 def _shown(scheme: str, host: str | None, port: int | None) -> str:
     return f"{scheme}://{host or ''}{f':{port}' if port else ''}"
+
+
+SHORTEST, LONGEST = 1.0, 60.0  # seconds until a proxy that is away is tried again, doubled each time
+DOUBTS = 3  # failures for one host before they can be the host's
+KNOWN = 1024  # proxies, and hosts per proxy, that are remembered: sessions may have a user name each
+
+
+@dataclass(slots=True)
+class _State:
+    until: float = 0.0  # no request before that
+    pause: Doubling = field(default_factory=lambda: Doubling(SHORTEST, LONGEST))
+    worked: float = 0.0  # when it last got an answer from a server
+    told: float = float("-inf")  # when it was last said that it is away,
+    doubted: float = float("-inf")  # and when, that it may have failed
+    is_told: bool = False  # that it is away, and not that it works again
+    doubts: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict)  # host: since when, how often
+
+
+class Proxies:
+    """Knows the proxies that have failed. URLs that need one wait for it: their errors say for how many seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failing: OrderedDict[Proxy, _State] = OrderedDict()
+
+    def check(self, proxy: Proxy) -> None:
+        """Raise ProxyFailed while the proxy is away."""
+        state = self._failing.get(proxy)
+        if state is not None and (rest := state.until - self._clock()) > 0:
+            raise _failed(proxy, "away", rest)
+
+    def failed(self, proxy: Proxy, why: object) -> ProxyFailed:
+        """The proxy cannot be reached, or wants other credentials: everything that needs it waits."""
+        state, now = self._state(proxy), self._clock()
+        if now >= state.until:  # not another of the requests that were under way together
+            state.until = now + state.pause.next()
+            if now - state.told >= LONGEST:
+                state.told, state.is_told = now, True
+                logger.warning("proxy %s: %s; no request takes it for %g s", proxy, why, state.pause.last)
+        return _failed(proxy, why, state.until - now)
+
+    def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
+        """A failure that may be the proxy's or the host's: the error to raise.
+
+        It is the host's if it comes again and again while the proxy gets answers from other hosts.
+        """
+        state, now = self._state(proxy), self._clock()
+        since, count = state.doubts.pop(host, (now, 0))
+        count += 1
+        if count >= DOUBTS and state.worked > since:
+            return error
+        state.doubts[host] = (since, count)
+        while len(state.doubts) > KNOWN:
+            state.doubts.popitem(last=False)
+        if now - state.doubted >= LONGEST:
+            state.doubted = now
+            logger.warning("proxy %s: %s: its failure, or that of %s", proxy, error, host)
+        return _failed(proxy, error, wait_after(count, 2 * SHORTEST, LONGEST))
+
+    def worked(self, proxy: Proxy, host: str) -> None:
+        """A server has answered through this proxy."""
+        state = self._failing.get(proxy)
+        if state is None:
+            return
+        if state.is_told:
+            logger.info("proxy %s: works again", proxy)
+        state.pause.reset()
+        state.until, state.is_told = 0.0, False
+        state.worked = self._clock()
+        state.doubts.pop(host, None)
+
+    def _state(self, proxy: Proxy) -> _State:
+        state = self._failing.setdefault(proxy, _State())
+        self._failing.move_to_end(proxy)
+        while len(self._failing) > KNOWN:
+            self._failing.popitem(last=False)
+        return state
+
+
+def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
+    error = ProxyFailed(f"proxy {proxy}: {why}", wait=wait)
+    error.proxy = proxy
+    return error
+
+
+_LATER = frozenset((408, 429))  # of a proxy: also later, as all 5xx
+_GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: nobody can tell
+
+
+class ProxiedOpener:
+    """Opens connections to servers that only the proxy sees: it resolves their names (docs/scrapy.md)."""
+
+    def __init__(self, access: Access, opener: Opener, user_agent: str) -> None:
+        self._access, self._opener, self._user_agent = access, opener, user_agent
+        self._proxies = Proxies(access.clock)
+
+    async def open(
+        self, proxy: Proxy, target: Target, options: Options, timings: Timings, deadline: float, *, http2: bool = False
+    ) -> Connection:
+        """Connect through the proxy; raises FetchError, of which ProxyFailed charges nobody."""
+        self._check(target)
+        self._proxies.check(proxy)
+        begun = self._access.clock()
+        connection = await self._dial(proxy, options, deadline)
+        if target.secure:
+            await self._tunnel(connection, proxy, target, deadline)
+        timings.connect = self._access.clock() - begun
+        if target.secure:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await self._opener.secure(connection, target, timings, http2=http2)
+            except TimeoutError as error:
+                raise TlsTimeout("no handshake within the deadline") from error
+        connection.ip = ""  # the proxy's is not the server's
+        return connection
+
+    def answered(self, proxy: Proxy, target: Target, status: int) -> None:
+        """An answer has come; raises ProxyFailed if it is the proxy's own demand for other credentials."""
+        if status == 407 and not target.secure:
+            raise self._proxies.failed(proxy, "407 to a request")
+        if target.secure or status not in _GATEWAY:
+            self._proxies.worked(proxy, target.host)
+
+    def unanswered(self, proxy: Proxy, target: Target, error: FetchError) -> FetchError:
+        """No answer has come: the error to raise. Within a tunnel it is the server's."""
+        return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
+
+    def _check(self, target: Target) -> None:
+        """Refuse what can be seen to lead inside: ports of other services, addresses, this machine's own name."""
+        if not self._access.ports.allow("https" if target.secure else "http", target.port):
+            raise PortRefused(f"port {target.port} is not for a web server")
+        name = target.host.rstrip(".")
+        known = known_without_asking(name)
+        if known is not None and known.failure is not None:
+            raise DnsFailed(f"{target.host}: {known.failure.words}", permanent=True)
+        for address in known.addresses if known is not None else ():
+            self._access.guard.check(address, target.port)
+
+    async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> Connection:
+        try:
+            async with asyncio.timeout_at(deadline):
+                addresses = await _addresses(proxy)
+                return await self._opener.reach.open_trusted(addresses, proxy.port, options.bind)
+        except TimeoutError as error:
+            raise self._proxies.failed(proxy, "no connection within the deadline") from error
+        except (OSError, UnicodeError, ConnectFailed) as error:
+            raise self._proxies.failed(proxy, error) from error
+
+    async def _tunnel(self, connection: Connection, proxy: Proxy, target: Target, deadline: float) -> None:
+        head, why = connect_head(target, proxy, self._user_agent), f"CONNECT {target.host}:{target.port}"
+        error: FetchError
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await connection.ask(head, TunnelAnswer())
+        except TimeoutError:
+            error = ConnectTimeout(f"no answer to {why} within the deadline")
+        except FetchError as failed:
+            error = ConnectFailed(f"{failed} to {why}")
+        else:
+            status = message.head.status
+            if message.reusable:
+                self._proxies.worked(proxy, target.host)
+                return
+            connection.abort()
+            if status == 407:
+                raise self._proxies.failed(proxy, f"407 to {why}")
+            if 300 <= status < 500 and status not in _LATER:
+                raise TunnelRefused(f"proxy {proxy}: {status} to {why}")
+            error = ConnectFailed(f"{status} to {why}")
+        raise self._proxies.doubtful(proxy, target.host, error)
+
+
+async def _addresses(proxy: Proxy) -> list[str]:
+    """By the system's resolver, as for any other program: the proxy is the operator's, not the web's."""
+    try:
+        return [str(ip_address(proxy.host))]
+    except ValueError:
+        found = await asyncio.get_running_loop().getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -1,15 +1,243 @@
-"""Parses robots.txt (RFC 9309): the rules of this crawler's group only."""
+"""Parses robots.txt (RFC 9309): the rules and preferences of this crawler's group only.
+
+Records are RFC 9309's, with what real files need (docs/robots.md). Paths and patterns are normalised so that they can
+be compared octet by octet (RFC 9309 2.2.2): octets that RFC 3986 does not allow in a URI are percent-encoded, all
+others decoded, but `/`, `?` and `#`, which part a URL unless they are encoded. Hexadecimal digits are upper case. In
+paths `*` and `$` are encoded: unencoded, they are wildcards.
+
+Preferences for the use of its host's pages are those of draft-ietf-aipref-attach-05, section 3 (`RobotsSaid`).
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from webcrawl.net.robots_said import LICENSE, SIGNAL, USAGE, Collecting, RobotsSaid, said_by
-from webcrawl.net.robots_syntax import is_plain, matches, path_of, pattern_of, records
+from webcrawl.content.preferences import stated_preferences
+from webcrawl.content.preferences.purpose_bits import ROBOTS, Statement, combined
+from webcrawl.content.preferences.stated_preferences import address
+
+LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be parsed
+BOM = b"\xef\xbb\xbf"
+SPELLINGS = {
+    b"user-agent": "user-agent",
+    b"useragent": "user-agent",
+    b"user agent": "user-agent",
+    b"allow": "allow",
+    b"disallow": "disallow",
+    b"dissallow": "disallow",
+    b"dissalow": "disallow",
+    b"disalow": "disallow",
+    b"diasllow": "disallow",
+    b"disallaw": "disallow",
+    b"crawl-delay": "crawl-delay",
+    b"crawldelay": "crawl-delay",
+    b"sitemap": "sitemap",
+    b"site-map": "sitemap",
+    b"content-usage": "content-usage",
+    b"content-signal": "content-signal",
+    b"license": "license",
+}
+# Also, in UTF-8, those without a break and without a width: no name of a field has such bytes, no value begins with
+# one. A byte order mark in the middle spoils its line, as in Google's reader.
+BLANKS = b" \t\x0b\x0c\xc2\xa0\xe2\x80\x8b"
+_LINE = re.compile(rb"[^\r\n]+").finditer
+
+
+def records(body: bytes) -> Iterator[tuple[str, bytes]]:
+    """Field, in its correct spelling, and value of each line that is a record; other lines are skipped."""
+    for match in _LINE(_text(body)):
+        line = match[0].partition(b"#")[0].strip()
+        field, colon, value = line.partition(b":")
+        if not colon:
+            words = line.split()
+            if len(words) != 2:
+                continue
+            field, value = words
+        kind = SPELLINGS.get(field.strip(BLANKS).lower())
+        if kind is not None:
+            yield kind, value.lstrip(BLANKS).rstrip()
+
+
+def _text(body: bytes) -> bytes:
+    """The complete lines within the limit, as UTF-8, without byte order mark."""
+    whole = len(body) <= LIMIT
+    body = body[:LIMIT]
+    if body[:2] in (b"\xff\xfe", b"\xfe\xff"):  # half a line may end with a byte of a letter that looks like its end
+        body = body.decode("utf-16", "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+    if not whole:
+        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
+    for length in (3, 2, 1):  # a partial mark counts: Google's tests have it
+        if body.startswith(BOM[:length]):
+            return body[length:]
+    return body
+
+
+_PLAIN = r"A-Za-z0-9._~:\[\]@!&'()+,;=\-"  # not `/?#`, which part a URL, nor `*` and `$`
+_DECODED = frozenset(octet for octet in range(128) if re.match(f"[{_PLAIN}]", chr(octet)))
+_ODD_IN_PATH = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}/?#%\x80-\U0010ffff]")
+_ODD_IN_PATTERN = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}/?#%*]".encode())
+
+
+def path_of(url: str) -> str:
+    """Path and query of a canonical URL, normalised."""
+    start = url.find("/", url.find("//") + 2)
+    path = url[start:] if start > 0 else "/"
+    return _ODD_IN_PATH.sub(_path_octet, path) if _ODD_IN_PATH.search(path) else path
+
+
+def pattern_of(value: bytes) -> str:
+    """A rule's value, normalised; empty if no path can match it."""
+    if not value.startswith((b"/", b"*")):
+        return ""
+    anchor = value.endswith(b"$")
+    return _ODD_IN_PATTERN.sub(_pattern_octet, value.removesuffix(b"$")).decode() + "$" * anchor
+
+
+def is_plain(pattern: str) -> bool:
+    return "*" not in pattern and not pattern.endswith("$")
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Searches each part between stars at its earliest place, so the time is linear."""
+    anchored = pattern.endswith("$")
+    first, *middle = pattern.removesuffix("$").split("*")
+    if not path.startswith(first):
+        return False
+    at = len(first)
+    last = middle.pop() if middle and anchored else ""
+    for part in middle:
+        at = path.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return not anchored or (path.endswith(last, at) if "*" in pattern else at == len(path))
+
+
+def _octet(octet: int) -> str:
+    return chr(octet) if octet in _DECODED else f"%{octet:02X}"
+
+
+def _path_octet(match: re.Match[str]) -> str:
+    found = match[0]
+    return _octet(int(found[1:], 16)) if len(found) == 3 else f"%{ord(found):02X}"
+
+
+def _pattern_octet(match: re.Match[bytes]) -> bytes:
+    found = match[0]
+    return (_octet(int(found[1:], 16)) if len(found) == 3 else f"%{found[0]:02X}").encode()
+
+
+USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
+MOST = 256  # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
+LICENSES = 8
+
+Paths = Mapping[str, int]  # pattern, empty for all paths -> statement
+
+
+class RobotsSaid:
+    """The statements for this crawler. Of one field the longest path decides, for all its categories."""
+
+    __slots__ = ("_fields", "licenses")
+
+    def __init__(self, fields: Mapping[str, Paths], licenses: tuple[str, ...] = ()) -> None:
+        self._fields = {
+            name: tuple(sorted(paths.items(), key=lambda one: (-len(one[0]), one[0])))
+            for name, paths in fields.items()
+            if paths
+        }
+        self.licenses = licenses
+
+    def __bool__(self) -> bool:
+        return bool(self._fields or self.licenses)
+
+    @property
+    def weight(self) -> int:
+        """Bytes of memory, about."""
+        paths = sum(150 + len(path) for paths in self._fields.values() for path, _ in paths)
+        return 400 + paths + sum(60 + len(one) for one in self.licenses)
+
+    def fields(self) -> dict[str, dict[str, int]]:
+        """Each path's statement, by field."""
+        return {name: dict(paths) for name, paths in self._fields.items()}
+
+    def of(self, url: str) -> tuple[Statement, ...]:
+        """The preferences for a canonical URL of this host."""
+        path = path_of(url)
+        found = ((name, _longest(paths, path)) for name, paths in self._fields.items())
+        return tuple(Statement(ROBOTS, name, said) for name, said in found if said)
+
+
+class Collecting:
+    """Collects the lines of one group."""
+
+    def __init__(self) -> None:
+        self._fields: dict[str, dict[str, int]] = {}
+        self._full: set[str] = set()  # fields with more than MOST paths
+        self._licenses: dict[str, None] = {}
+
+    def add(self, kind: str, value: bytes) -> None:
+        """A line of one of the three fields."""
+        if kind == LICENSE:
+            found = address(value.decode("utf-8", "replace"))
+            if found and len(self._licenses) < LICENSES:
+                self._licenses[found] = None
+            return
+        pattern = ""
+        if value[:1] == b"/":
+            path, *rest = value.replace(b"\t", b" ").split(b" ", 1)
+            pattern, value = pattern_of(path), b"".join(rest).strip()
+        said = _READERS[kind](value)
+        if said is not None:  # a line that cannot be read is no rule: it takes nothing from those with shorter paths
+            self._put(kind, pattern, said)
+
+    def _put(self, kind: str, pattern: str, said: int) -> None:
+        """Equal paths are combined. More than MOST say together, and of all paths, whatever one of them says."""
+        paths = self._fields.setdefault(kind, {})
+        pattern = "" if kind in self._full else pattern
+        paths[pattern] = paths.get(pattern, 0) | said
+        if len(paths) > MOST:
+            self._full.add(kind)
+            self._fields[kind] = {"": combined(paths.values())}
+
+    @property
+    def fields(self) -> Mapping[str, Paths]:
+        return self._fields
+
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        return tuple(self._licenses)
+
+
+def said_by(group: Collecting | None, everybody: Collecting | None) -> RobotsSaid | None:
+    """The preferences collected from a group, with the licences that are in none; None without any."""
+    if group is None and everybody is None:
+        return None
+    licenses = [one for part in (group, everybody) if part is not None for one in part.licenses]
+    found = RobotsSaid(group.fields if group is not None else {}, tuple(dict.fromkeys(licenses))[:LICENSES])
+    return found or None
+
+
+def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:
+    """The preferences of the longest pattern that matches, or of several of that length. They are sorted so."""
+    said, length = 0, -1
+    for pattern, statement in paths:
+        if len(pattern) < length:
+            break
+        if not pattern or matches(pattern, path):
+            said, length = said | statement, len(pattern)
+    return said
+
+
+_READERS: dict[str, Callable[[bytes], int | None]] = {
+    USAGE: lru_cache(256)(stated_preferences.usage_statement),
+    SIGNAL: lru_cache(256)(stated_preferences.signal_statement),
+}
+
 
 # Parts between stars, of all patterns with `*` or `$` in one group: each is searched for, so a hundred thousand would
 # hold up the whole crawl. 1,927 real files have at most 1,672; a file with more than this forbids everything.
@@ -88,7 +316,6 @@ class _Group:
     said: Collecting | None = None
 
     def take(self, kind: str, value: bytes) -> None:
-        """A line of the group."""
         if kind == "crawl-delay":
             self.crawl_delay = _seconds(value)
         elif kind in SAID:

@@ -10,25 +10,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import Enum
 
-from webcrawl.net.http_freshness import Validators
-from webcrawl.net.robots import Rules, parse
+from webcrawl.base.doubling import wait_after
+from webcrawl.net.header_times import Validators
+from webcrawl.net.robots import RobotsSaid, Rules, parse
 from webcrawl.net.robots_entry import (
     HOUR,
     KEEP,
     NOT_MODIFIED,
+    Away,
     Entry,
     Fresh,
     Head,
     Heard,
-    InForce,
     Meaning,
     RobotsTable,
     Row,
+    entry_of,
     look,
     meaning,
+    pack,
+    pack_away,
+    row_of,
 )
-from webcrawl.net.robots_packed import Away, pack, pack_away, pack_fresh, split, unpack
-from webcrawl.net.robots_said import RobotsSaid
 
 SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
@@ -40,7 +43,6 @@ ORIGINS = 100  # of one host, that are shown
 NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
 ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
 NO_HEAD = Head()
-DOUBLINGS = 20  # of HOST_RETRY_WAIT, which is 0.1 s at least: more than a day
 
 
 class Verdict(Enum):
@@ -82,7 +84,6 @@ class RobotsBook:
         self.counters: Counter[str] = Counter()
 
     def change(self, *, retry_wait: float, patience: float) -> None:
-        """Replace the settings."""
         self._retry_wait, self._patience = retry_wait, patience
         self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
 
@@ -149,10 +150,9 @@ class RobotsBook:
         """Schemes and ports of a host of whose robots.txt something is known, for whoever watches."""
         return self._table.origins(host, ORIGINS)
 
-    def in_force(self, origin: str) -> InForce | None:
+    def in_force(self, origin: str) -> Entry | None:
         """The knowledge of an origin's robots.txt, for whoever watches; None if nothing is."""
-        entry = self._entry(origin)
-        return None if entry is None else InForce(entry.until, entry.rules, entry.tries, entry.since)
+        return self._entry(origin)
 
     def try_again(self, origin: str, now: float) -> None:
         """Fetches an unreachable robots.txt as soon as its host has its next turn."""
@@ -203,7 +203,6 @@ class RobotsBook:
     # -- failures that were our own network's
 
     def row(self, origin: str) -> Row:
-        """The stored row of an origin."""
         return self._table.robots(origin)
 
     def restore(self, origin: str, row: Row) -> None:
@@ -239,7 +238,7 @@ class RobotsBook:
 
     def _wait(self, tries: int) -> float:
         """Seconds until the next try after so many."""
-        return min(self._retry_wait * 2.0 ** min(tries - 1, DOUBLINGS), KEEP)
+        return wait_after(tries, self._retry_wait, KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:
         """The delay that this host's origins ask for: its http and https share one turn, so the longer delay holds."""
@@ -250,12 +249,7 @@ class RobotsBook:
         return max(seconds, other.rules.crawl_delay)
 
     def _keep(self, origin: str, entry: Entry) -> None:
-        row = pack(entry.rules, self._agent) if entry.rules is not None else None
-        if row is not None and entry.fresh is not None and entry.fresh.says_more(entry.until):
-            row = pack_fresh(entry.fresh, row)
-        if row is None or entry.tries:
-            row = pack_away(Away(entry.tries, entry.since), row)
-        self._store(origin, entry.until, row)
+        self._store(origin, entry.until, row_of(entry, self._agent))
         self._remember(origin, entry)
 
     def _store(self, origin: str, until: float, row: bytes) -> None:
@@ -275,18 +269,11 @@ class RobotsBook:
                 self._absent.clear()
             self._absent.add(origin)
             return None
-        entry = self._load(*row)
+        entry = entry_of(*row, self._agent)
         if entry is not None:
             self.counters["loaded"] += 1
             self._remember(origin, entry)
         return entry
-
-    def _load(self, until: float, row: bytes) -> Entry | None:
-        away, packed, fresh = split(row)
-        rules = unpack(packed, self._agent) if packed is not None else None
-        if away is not None:
-            return Entry(until, rules, away.tries, away.since, fresh=fresh)
-        return Entry(until, rules, fresh=fresh) if rules is not None else None
 
     def _remember(self, origin: str, entry: Entry) -> None:
         old = self._entries.pop(origin, None)
@@ -313,5 +300,4 @@ def origin_of(url: str) -> str:
 
 
 def robots_url(origin: str) -> str:
-    """The URL of an origin's robots.txt."""
     return origin + _PATH

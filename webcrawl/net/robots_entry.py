@@ -1,18 +1,37 @@
-"""The state of an origin's robots.txt: what its status meant, when it is fetched again, and the table that keeps it.
+"""The state of an origin's robots.txt: what its status meant, when it is fetched again, and the row that keeps it.
 
-The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again has the reasons for
-looking before the rules expire.
+The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again has the reasons
+for looking before the rules expire.
+
+A row has the rules as a compressed robots.txt with only this crawler's group: for real files 300 bytes on average
+instead of 5,000, and 25 us to load instead of 200. The row of an origin whose robots.txt is unreachable begins with
+`!`, the number of failures and the time of the first; rules that are still in force follow after a semicolon. Rules
+of which more is known than when they expire begin with `@`, or with `?` if they allow everything; a list of msgpack
+follows: when to look at the file again, the interval, ETag, Last-Modified, whether its sitemaps were read, and the
+rules. Where sitemaps are named, these stand in place of that word.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
 
+import msgpack
+
 from webcrawl.base.model import REDIRECTS, Exchange
-from webcrawl.net.http_freshness import Validators, max_age, validators
-from webcrawl.net.robots import Rules
+from webcrawl.base.zstd_frame import pack_checked
+from webcrawl.base.zstd_frame import unpack as unpacked
+from webcrawl.content.preferences.purpose_bits import LARGEST
+from webcrawl.net.header_times import Validators, max_age, validators
+from webcrawl.net.robots import LICENSE, RobotsSaid, Rules
+from webcrawl.store import rowcrc
+from webcrawl.store.errors import DamagedFile
+from webcrawl.store.jobdir.queue_row import SavedQueues
+from webcrawl.store.jobdir.snapshot import Snapshot
 
 MAX_HOPS = 5  # RFC 9309 2.3.1.2: follow at least five redirects in a row, also to other hosts
 
@@ -140,21 +159,6 @@ class Heard:
     sitemaps: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class InForce:
-    """The state of an origin's robots.txt, for whoever watches."""
-
-    until: float  # when it is to be fetched again
-    rules: Rules | None  # None: none are known
-    tries: int  # that failed in a row since the rules were fetched; none and no rules: it was given up
-    since: float  # when the first of them failed
-
-    @property
-    def fetched(self) -> float | None:
-        """The time at which the rules came; None if that is not known: robots.txt has been unreachable since."""
-        return None if self.tries or self.rules is None else self.until - KEEP
-
-
 @dataclass(slots=True)
 class Entry:
     """The state of an origin in memory."""
@@ -177,6 +181,168 @@ class Entry:
         return self.owes and now < self.until + KEEP
 
     @property
+    def fetched(self) -> float | None:
+        """The time at which the rules came; None if that is not known: robots.txt has been unreachable since."""
+        return None if self.tries or self.rules is None else self.until - KEEP
+
+    @property
     def weight(self) -> int:
         rules = self.rules if self.rules is not None else _NOTHING
         return rules.weight + (self.fresh.weight if self.fresh is not None else 0)
+
+
+FIELDS = {True: "Allow: ", False: "Disallow: "}
+IS_AWAY, IN_FORCE = b"!", b";"  # neither begins a zstd frame, nor do these
+IS_FRESH = {True: b"@", False: b"?"}  # whether there are rules
+
+
+def pack(rules: Rules, agent: str) -> bytes:
+    """The row for these rules; empty if everything is allowed."""
+    if not len(rules) and not rules.crawl_delay and rules.said is None:
+        return b""
+    lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
+    lines += [FIELDS[allow] + pattern for pattern, allow in rules.items()]
+    lines += _said_lines(rules.said) if rules.said is not None else ()
+    return pack_checked("\n".join(lines).encode())
+
+
+def unpack(data: bytes, agent: str) -> Rules | None:
+    """The rules; None if they are another crawler's (USER_AGENT was changed) or unreadable."""
+    if not data:
+        return Rules({})
+    try:
+        head, delay, *lines = unpacked(data).decode().split("\n")
+        if head != f"User-agent: {agent or '*'}":
+            return None
+        said = _said([line for line in lines if line[:1].islower()])
+        rules = {line.partition(" ")[2]: line[0] == "A" for line in lines if not line[:1].islower()}
+        return Rules(rules, float(delay.partition(" ")[2]), said)
+    except ValueError:
+        return None
+
+
+def _said_lines(said: RobotsSaid) -> Iterator[str]:
+    """The fields in small letters, by which they differ from rules; a statement in figures, then its path."""
+    for name, paths in said.fields().items():
+        yield from (f"{name}: {statement:x} {path}" for path, statement in paths.items())
+    yield from (f"{LICENSE}: {one}" for one in said.licenses)
+
+
+def _said(lines: list[str]) -> RobotsSaid | None:
+    fields: dict[str, dict[str, int]] = {}
+    licenses = []
+    for line in lines:
+        name, _, value = line.partition(": ")
+        if name == LICENSE:
+            licenses.append(value)
+        else:
+            number, _, path = value.partition(" ")
+            fields.setdefault(name, {})[path] = int(number, 16) & LARGEST
+    return RobotsSaid(fields, tuple(licenses)) if lines else None
+
+
+class Away(NamedTuple):
+    """Since when an origin's robots.txt is unreachable, and how many tries have failed; none if it is given up."""
+
+    tries: int
+    since: float
+
+
+def pack_away(away: Away, rules: bytes | None) -> bytes:
+    """The row of an unreachable robots.txt, with the packed rules in force; None if there are none."""
+    head = IS_AWAY + f"{away.tries} {away.since!r}".encode()
+    return head if rules is None else head + IN_FORCE + rules
+
+
+def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
+    """The packed rules, with when and how to look again."""
+    named = fresh.sitemaps or fresh.sitemaps is not None
+    packed: bytes = msgpack.packb([fresh.soon, fresh.step, *fresh.validators, named, rules])
+    return IS_FRESH[bool(rules)] + packed
+
+
+class RowParts(NamedTuple):
+    """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked at again."""
+
+    away: Away | None
+    rules: bytes | None
+    fresh: Fresh | None
+
+
+def row_of(entry: Entry, agent: str) -> bytes:
+    row = pack(entry.rules, agent) if entry.rules is not None else None
+    if row is not None and entry.fresh is not None and entry.fresh.says_more(entry.until):
+        row = pack_fresh(entry.fresh, row)
+    if row is None or entry.tries:
+        row = pack_away(Away(entry.tries, entry.since), row)
+    return row
+
+
+def entry_of(until: float, row: bytes, agent: str) -> Entry | None:
+    """The entry that a row has kept; None if its rules are of no use to this crawler."""
+    away, packed, fresh = split(row)
+    rules = unpack(packed, agent) if packed is not None else None
+    if away is not None:
+        return Entry(until, rules, away.tries, away.since, fresh=fresh)
+    return Entry(until, rules, fresh=fresh) if rules is not None else None
+
+
+def split(row: bytes) -> RowParts:
+    """ValueError for a row that nobody wrote."""
+    if not row.startswith(IS_AWAY):
+        return _freshness(None, row)
+    head, in_force, rules = row[1:].partition(IN_FORCE)
+    tries, since = head.split(b" ")
+    away = Away(int(tries), float(since))
+    return _freshness(away, rules) if in_force else RowParts(away, None, None)
+
+
+def _freshness(away: Away | None, rules: bytes) -> RowParts:
+    if not rules.startswith(tuple(IS_FRESH.values())):
+        return RowParts(away, rules, None)
+    try:
+        soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
+        named = tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
+        fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), named)
+        return RowParts(away, bytes(packed), fresh)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"not when rules are looked at again: {error}") from error
+
+
+RULES_FORM = re.compile(
+    r"User-agent: [^\n]+\nCrawl-delay: [-+.0-9a-z]+(\n(Allow|Disallow): [^\n]*)*"
+    r"(\ncontent-(usage|signal): [0-9a-f]{1,4} [^\n]*)*(\nlicense: [^\n]+)*"
+)
+AWAY_FORM = re.compile(rb"!\d+ \d+\.\d+(e[-+]\d+)?(?P<rules>;?)")  # failures, when the first was, whether rules follow
+
+
+def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Reads each row once; counts them."""
+    queues = SavedQueues(snapshot)
+    for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
+        found["robots"] += 1
+        origin, until, rules, _ = row
+        what = f"table robots, {origin}"
+        if not rowcrc.agrees(rowcrc.robots, row):
+            yield snapshot.damaged(f"{what}: checksum", value=rules)
+            continue
+        try:
+            if not isinstance(until, float) or "://" not in origin or not _are_rules(queues, rules, what):
+                yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
+        except (ValueError, TypeError) as error:
+            yield snapshot.damaged(f"{what}: {error}", value=rules)
+        except DamagedFile as damage:
+            yield damage
+
+
+def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
+    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at again; before
+    either, since when robots.txt is away.
+    """
+    if rules.startswith(b"!"):
+        away = AWAY_FORM.match(rules)
+        if away is None or (not away["rules"] and away.end() < len(rules)):
+            return False
+        rules = rules[away.end() :]
+    rules = split(rules).rules or b""
+    return not rules or RULES_FORM.fullmatch(queues.unpack(rules, what).decode()) is not None

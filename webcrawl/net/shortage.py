@@ -1,6 +1,7 @@
 """The resources that this process may lack: descriptors, ports, memory for sockets, and time of its own to run.
 
-`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline noticed late.
+`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline noticed late;
+RunningClock stands while this process does not run.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import errno
 import logging
 import resource
 import socket
+import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,8 +127,8 @@ class Shortage:
     def __init__(self) -> None:
         self.paused = False
         self.opened = False  # whether a connection opened since the last pause
-        self.on_pause: Callable[[], None] = _nothing  # gives up idle connections
-        self.on_end: Callable[[], None] = _nothing
+        self.on_pause: Callable[[], None] = lambda: None  # gives up idle connections
+        self.on_end: Callable[[], None] = lambda: None
         self.count = 0  # pauses so far
         self._pause = Doubling(SHORTEST, LONGEST)
         self._timer: asyncio.TimerHandle | None = None
@@ -152,7 +155,6 @@ class Shortage:
             await waiter
 
     def close(self) -> None:
-        """Ends the pause."""
         if self._timer is not None:
             self._timer.cancel()
         if self.paused:
@@ -227,5 +229,48 @@ def missing_socket() -> OSError | None:
     return None
 
 
-def _nothing() -> None:
-    pass
+BEAT = 1.0  # seconds between two beats, at most
+GAP = 2.0  # seconds without a beat or a look at the clock, after which the process did not run in between
+KEPT = 64  # stops that are remembered: no download outlasts as many
+
+
+class RunningClock:
+    """Seconds of `time.monotonic`, without those in which the process did not run.
+
+    The event loop has to call `beat` every BEAT seconds. Without a first beat, and after `stop`, no second is left out.
+    """
+
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._steady = steady
+        self._lost = 0.0  # seconds that were left out so far
+        self._last = 0.0  # when the process was last seen to run, in seconds of this clock
+        self._beats = False
+        self._stops: deque[tuple[float, float]] = deque(maxlen=KEPT)  # when each ended, by `steady`, and its seconds
+
+    def __call__(self) -> float:
+        steady = self._steady()
+        now = steady - self._lost
+        if now - self._last > GAP and self._beats:
+            lost = now - self._last - BEAT  # a stop may have begun right before the next beat: hosts get this second
+            self._lost += lost
+            self._stops.append((steady, lost))
+            now -= lost
+        self._last = now
+        return now
+
+    def beat(self) -> None:
+        """Show that the process runs."""
+        if not self._beats:
+            self._last = self._steady() - self._lost
+            self._beats = True
+        self()
+
+    def stop(self) -> None:
+        """Leave nothing out any more: there will be no further beat."""
+        self()
+        self._beats = False
+
+    def lost_since(self, begun: float) -> float:
+        """Return the seconds in which the process did not run since then; `begun` is by `time.monotonic`."""
+        self()
+        return sum(lost for ended, lost in self._stops if ended > begun)

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from mimetypes import MimeTypes
 from typing import cast
 
-from webcrawl.net.bandwidth import Bandwidth
 from webcrawl.net.connection_reach import Heard
 from webcrawl.net.errors import Untried
-from webcrawl.net.long_bodies import BASE, Claim
 from webcrawl.net.protocols import Bounds
+from webcrawl.net.reading_limits import BASE, Bandwidth, Claim
 from webcrawl.net.shortage import until
 
 _TYPES = MimeTypes(())  # only Python's table: the system's differs between machines

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.command import Answer
 from webcrawl.crawl.control.commands import checked, excluded_among
@@ -22,8 +23,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
 from webcrawl.tools.wacz.warc_records import records
-from webcrawl.urls.exclusion_rules import ExclusionRules, rules_of
-from webcrawl.urls.optout import OptOut, RulesError
+from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, rules_of
 
 
 def records_of(crawls: Iterable[Path]) -> list[OptOut]:

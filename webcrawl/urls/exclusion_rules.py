@@ -1,22 +1,146 @@
-"""Domains and URL prefixes never to request, one per line.
+"""Domains and URL prefixes never to request, one per line, and the wishes of owners that are behind them.
 
 example.com               the domain and every name below it, whatever the scheme
 example.com/private/      this prefix, whatever the scheme
 http://example.com/~joe   this prefix, exactly
 
-What follows a `#` may say more of the wish that is behind a line (urls/optout.py).
+What follows a `#` may say more of the wish: who said so, since when, why, and until when (`OptOut`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime, timedelta
 from math import inf
+from pathlib import Path
+from typing import Any
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import has_scheme, host_of
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl, canonical
-from webcrawl.urls.optout import OptOut, RulesError, noted
+
+COMMAND, FILE = "command", "file"
+_KEYS = ("since", "by", "why", "until", "forget")
+_KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
+_YES = frozenset(("yes", "true", "on", "1"))
+_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d")  # as ISO 8601 writes it
+_WEEK = re.compile(r"\d{4}-?W\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class OptOut:
+    """`rule` is a domain or URL prefix. Times are seconds since 1970."""
+
+    rule: str
+    since: float = 0.0  # 0: it is not known
+    by: str = ""
+    why: str = ""
+    until: float = 0.0  # 0: for good
+    forget: bool = False  # what is stored of it is left out of outputs, too
+    source: str = COMMAND
+
+    def holds(self, now: float) -> bool:
+        """Return whether its time is not over."""
+        return not self.until or now < self.until
+
+    @property
+    def details(self) -> str:
+        """All but the rule, in words; empty if there is nothing to say."""
+        parts = (
+            f"since {said(self.since)}" if self.since else "",
+            f"by {self.by}" if self.by else "",
+            f"until {said(self.until)}" if self.until else "",
+            "to be forgotten" if self.forget else "",
+            self.why,
+        )
+        return ", ".join(filter(None, parts))
+
+    def to_json(self, now: float) -> dict[str, Any]:
+        """`holds` says whether it is in force at that time."""
+        dates = {name: said(value) if value else None for name, value in self._times}
+        return {**asdict(self), **dates, "holds": self.holds(now)}
+
+    @property
+    def _times(self) -> tuple[tuple[str, float], ...]:
+        return ("since", self.since), ("until", self.until)
+
+    def pack(self) -> dict[str, Any]:
+        """Return what msgpack can keep, without what says nothing."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def unpack(cls, row: dict[str, Any]) -> OptOut:
+        """The inverse of `pack`; what a later version may have added is passed over."""
+        return cls(**{name: row[name] for name in NAMES if name in row})
+
+
+NAMES = tuple(one.name for one in fields(OptOut))
+
+
+def noted(rule: str, comment: str) -> tuple[OptOut, str]:
+    """A line of the exclusion file: `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any order.
+
+    A comment that begins with none of these words is a reason as a whole. The second value names the date that cannot
+    be understood: the rule holds all the same, for good if it is the end.
+    """
+    comment = comment.strip()
+    first = _KEY.match(comment)
+    if first is None:
+        return OptOut(rule, why=comment, source=FILE), ""
+    found = {key.lower(): value.strip() for key, value in _pairs(comment)}
+    times, odd = {}, ""
+    for name in ("since", "until"):
+        try:
+            times[name] = read_date(found[name], end=name == "until") if found.get(name) else 0.0
+        except ValueError:
+            times[name], odd = 0.0, name
+    forget = found.get("forget", "").lower() in _YES
+    return OptOut(rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times), odd
+
+
+def _pairs(comment: str) -> Iterator[tuple[str, str]]:
+    pieces = _KEY.split(comment)
+    return zip(pieces[1::2], pieces[2::2], strict=True)
+
+
+def read_date(text: str, *, end: bool = False) -> float:
+    """Seconds since 1970 of a date or time of ISO 8601, in UTC unless it says otherwise. ValueError if it is none.
+
+    `end`: a day or week is meant to its end. In UTC its year has four figures, too, so that it can be written again.
+    """
+    days = 1 if _DAY.fullmatch(text) else 7 if _WEEK.fullmatch(text) else 0
+    found = datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    try:
+        return (found + timedelta(days=days) if end else found).astimezone(UTC).timestamp()
+    except OverflowError as error:
+        raise ValueError(text) from error
+
+
+def unpacked(rows: Iterable[dict[str, Any]]) -> list[OptOut]:
+    return [OptOut.unpack(row) for row in rows]
+
+
+def said(seconds: float) -> str:
+    """A time as 2027-01-31T12:00:00Z."""
+    return f"{datetime.fromtimestamp(int(seconds), UTC).replace(tzinfo=None).isoformat()}Z"
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Turns errors from reading the file into RulesError."""
+    try:
+        yield
+    except OSError as error:
+        raise RulesError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise RulesError(f"{path}: is not UTF-8 text") from error
+
 
 NO_STAR = "a * stands for nothing here; a domain has all names below it, a prefix all that begins with it"
 
@@ -55,22 +179,15 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
     Who gives `set URL_EXCLUDE_FILE` may name any file, and messages go further than that file may be read. Rules that
     are over at `now` are left out.
     """
-    domains: list[str] = []
-    prefixes: list[str] = []
-    ends = inf
+    found = _Collected()
     for number, line, comment in _lines(text):
         refuse_star(line, f"{source}, line {number}")
+        until = noted(line, comment)[0].until if comment else 0.0
         try:
-            kind, names = (prefixes, _prefixes(line)) if "/" in line else (domains, [_domain(line)])
+            found.take(line, until, now)
         except InvalidUrl as error:
             raise RulesError(f"{source}, line {number}: {_no_rule(error)}") from error
-        if comment:
-            until = noted(line, comment)[0].until
-            if until and until <= now:
-                continue
-            ends = min(ends, until or inf)
-        kind += names
-    return ExclusionRules(domains, prefixes, ends)
+    return ExclusionRules(found.domains, found.prefixes, found.ends)
 
 
 def refuse_star(rule: str, where: str) -> None:
@@ -101,21 +218,32 @@ def without_comment(rule: str) -> str:
 
 def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
     """Those of the records that hold. RulesError if one is no rule."""
-    domains: list[str] = []
-    prefixes: list[str] = []
-    ends = inf
+    found = _Collected()
     for one in records:
         rule = without_comment(one.rule)
         if len(one.rule.splitlines()) != 1 or not rule:
             raise RulesError(f"{one.rule[:80]!r} is neither a domain nor a URL prefix")
         try:
-            kind, names = (prefixes, _prefixes(rule)) if "/" in rule else (domains, [_domain(rule)])
+            found.take(rule, one.until, now)
         except InvalidUrl as error:
             raise RulesError(f"exclude: {one.rule[:80]!r} is {_no_rule(error)}") from error
-        if one.holds(now):
+    return ExclusionRules(found.domains, found.prefixes, found.ends)
+
+
+class _Collected:
+    """The rules of a list that hold, by their kind."""
+
+    def __init__(self) -> None:
+        self.domains: list[str] = []
+        self.prefixes: list[str] = []
+        self.ends = inf  # when the first of them is over
+
+    def take(self, rule: str, until: float, now: float) -> None:
+        """Add a rule, unless it is over; raise InvalidUrl if it is none, whether it is over or not."""
+        kind, names = (self.prefixes, _prefixes(rule)) if "/" in rule else (self.domains, [_domain(rule)])
+        if not until or now < until:
             kind += names
-            ends = min(ends, one.until or inf)
-    return ExclusionRules(domains, prefixes, ends)
+            self.ends = min(self.ends, until or inf)
 
 
 def _undotted(url: str) -> tuple[str, str]:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.url_text import host_of
-from webcrawl.urls.optout import RulesError, readable
+from webcrawl.urls.exclusion_rules import readable
 
 # Names that mean nothing else, whatever the value; and common words if the value is long enough for an id (`sid=12` is
 # a story, `s=word` a search). Without look-around, which RE2 does not support.

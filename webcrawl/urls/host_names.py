@@ -1,7 +1,7 @@
 """The host of a canonical URL, its registered domain (its site), and how many sites led to it.
 
 The public suffix list is tldextract's, whose own code is not imported: with requests, urllib3 and others it took a
-sixth of a second at each start. The answers are the same (tests/urls/test_public_suffixes.py).
+sixth of a second at each start. The answers are the same (tests/urls/test_hosts.py).
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ def suffixes_of(host: str) -> Suffixes:
 
 
 def is_ipv4(host: str) -> bool:
-    """Return whether it is an address with four numbers."""
     return IPV4.fullmatch(host) is not None
 
 

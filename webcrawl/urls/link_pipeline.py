@@ -9,15 +9,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.base.own_code import checked, text
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
-from webcrawl.urls.filters.filter_chain import Chain
-from webcrawl.urls.filters.filter_protocol import Clock, Dropped, Origin, Setup, UrlFilter, named_filter
+from webcrawl.urls.filters.filter_protocol import Chain, Clock, Dropped, Origin, Setup, UrlFilter, named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.optout import RulesError
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.url_fingerprint import Fingerprints
 

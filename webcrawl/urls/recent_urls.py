@@ -31,7 +31,6 @@ class RecentUrls:
         return int(self._places[(number := hash(url)) & self._mask]) == number
 
     def clear(self) -> None:
-        """Forget all."""
         self._places = np.zeros(len(self._places), np.int64)
 
     def unknown(self, urls: Sequence[str]) -> list[str]:
@@ -42,6 +41,5 @@ class RecentUrls:
         return unknown
 
     def add(self, urls: Collection[str]) -> None:
-        """Remember these URLs."""
         numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
         self._places[numbers & self._mask] = numbers

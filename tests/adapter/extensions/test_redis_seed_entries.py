@@ -8,7 +8,7 @@ from scrapy import Request, Spider
 from webcrawl.adapter.extensions.redis_seeds import START, SeedEntries
 from webcrawl.adapter.trip import KEY
 from webcrawl.base.model import Link
-from webcrawl.urls.seeds.seed_rows import BadLineError
+from webcrawl.urls.seeds.seed_source import BadLineError
 
 
 def meaning(data, spider=None, encoding="utf-8"):

@@ -10,7 +10,7 @@ from tests.support.crawling import Crawl
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
-from webcrawl.settings import DOWNLOADER_MIDDLEWARES
+from webcrawl.base.settings.scrapy_settings import DOWNLOADER_MIDDLEWARES
 
 pytestmark = pytest.mark.xdist_group("request path")  # its crawls are shared by all its tests
 

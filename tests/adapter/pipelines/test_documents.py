@@ -12,9 +12,9 @@ from webcrawl.adapter.pipelines import documents
 from webcrawl.adapter.pipelines.documents import DocumentsPipeline
 from webcrawl.base.model import Link, Outcome, Withheld
 from webcrawl.base.page_values import Change, Judged
-from webcrawl.content.documents.document_process import BROKEN
-from webcrawl.content.formats.pdf_worker import CUT
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.documents.extraction import BROKEN
+from webcrawl.content.formats.pdf import CUT
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.store.worker import Worker
 

@@ -3,7 +3,7 @@
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.pipelines import link_log
 from webcrawl.base.model import Link
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.store.jobdir import log_lines
 

@@ -6,7 +6,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.run_moments import RunMoments
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.model import Link
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 
 

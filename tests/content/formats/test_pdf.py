@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.pdfs import bomb, pdf, with_content
-from webcrawl.content.formats import reader_process
-from webcrawl.content.formats.pdf_process import PdfProcess
+from webcrawl.content import worker
+from webcrawl.content.formats.pdf import PdfProcess
 
 pytest.importorskip("pypdfium2")
 URL = "http://a.test/x.pdf"
@@ -187,7 +187,7 @@ class TestWhatItSurvives:
 
     def test_a_worker_that_says_nothing(self, monkeypatch):
         """It is given a while, and then ended."""
-        monkeypatch.setattr(reader_process, "SHARED", 0.05)
+        monkeypatch.setattr(worker, "SHARED", 0.05)
         reader = fake("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
         reader._start()
         process = reader._process
@@ -222,7 +222,7 @@ class TestWhatItSurvives:
 class TestOurOwnLack:
     def test_no_process(self, monkeypatch):
         """It is waited for a while, and then told: no PDF is charged with it."""
-        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
+        monkeypatch.setattr(worker, "PAUSE", 0.001)
         reader = PdfProcess(("/no/such/program",))
 
         with pytest.raises(OSError, match=r"no process to read PDFs in: .*No such file"):
@@ -232,7 +232,7 @@ class TestOurOwnLack:
     def test_how_long_it_is_waited_for(self, monkeypatch, caplog):
         """The line says for how many seconds it is tried again: all pauses between two tries."""
         waits = []
-        monkeypatch.setattr(reader_process.time, "sleep", waits.append)
+        monkeypatch.setattr(worker.time, "sleep", waits.append)
         reader = PdfProcess(("/no/such/program",))
 
         with pytest.raises(OSError, match="no process"):
@@ -242,8 +242,8 @@ class TestOurOwnLack:
 
     def test_a_process_that_ends_at_once(self, monkeypatch):
         """So is a library that cannot be loaded."""
-        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
-        monkeypatch.setattr(reader_process, "TRIES", 2)
+        monkeypatch.setattr(worker, "PAUSE", 0.001)
+        monkeypatch.setattr(worker, "TRIES", 2)
         reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
 
         with pytest.raises(OSError, match="ends at once"):
@@ -252,7 +252,7 @@ class TestOurOwnLack:
 
     def test_a_passing_lack(self, monkeypatch, caplog):
         """What is there again after a moment was only waited for."""
-        monkeypatch.setattr(reader_process, "PAUSE", 0.001)
+        monkeypatch.setattr(worker, "PAUSE", 0.001)
         reader, tries = PdfProcess(), []
         really = reader._open
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from webcrawl.content.formats import xlink, xml_listings
+from webcrawl.content.formats import listings, xml_stream
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.trees import with_sound_references
 
@@ -46,8 +46,10 @@ def test_attributes_as_a_tree_has_them(written):
     address = f"/{written}"
     value = etree.fromstring(f'<a h="{address}"/>'.encode(), etree.XMLParser(recover=True)).get("h")
 
-    assert [one.url for one in xml_listings.read(in_atom(address)).entries] == [value.strip()]
-    assert [link[1] for link in xlink.read(f'<a {NAMES} l:href="{address}"/>'.encode(), "", "")] == [value.strip()]
+    assert [one.url for one in listings.read(in_atom(address)).entries] == [value.strip()]
+    assert [link[1] for link in xml_stream.xlinks(f'<a {NAMES} l:href="{address}"/>'.encode(), "", "")] == [
+        value.strip()
+    ]
 
 
 @given(
@@ -60,7 +62,7 @@ def test_texts_as_a_tree_has_them(written):
     body = f"<urlset><url><loc>/{''.join(written)}</loc></url><url>".encode()
     value = etree.fromstring(body, etree.XMLParser(recover=True)).findtext(".//loc")
 
-    assert xml_listings.read(body).urls("item") == [value.strip()]
+    assert listings.read(body).urls("item") == [value.strip()]
 
 
 @given(names=st.lists(st.sampled_from(["a", "b2", "id", "lt", "utm_source"]), min_size=1, max_size=5))
@@ -70,7 +72,7 @@ def test_bare_ampersands_as_feedparser_reads_them(names):
     rss = f"<rss><channel><item><link>{address}</link></item></channel></rss>".encode()
 
     for body in (in_atom(address), rss):
-        assert xml_listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link] == [address]
+        assert listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link] == [address]
 
 
 @pytest.mark.parametrize("name", ["eacute", "uuml", "copy", "Aring", "yen"])
@@ -78,7 +80,7 @@ def test_names_of_html_as_feedparser_reads_them(name):
     """HTML's names for characters are understood without a document type."""
     body = f"<rss><channel><item><link>http://a.test/caf&{name};</link></item></channel></rss>".encode()
 
-    assert xml_listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link]
+    assert listings.read(body).urls("item") == [feedparser.parse(body).entries[0].link]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +101,7 @@ def test_names_of_html_as_feedparser_reads_them(name):
 )
 def test_odd_references(written, read):
     """What names nothing is text as it stands; a number that is no character is U+FFFD, as in HTML."""
-    assert xml_listings.read(in_atom(f"/{written}")).urls("item") == [f"/{read}"]
+    assert listings.read(in_atom(f"/{written}")).urls("item") == [f"/{read}"]
 
 
 def test_declared_entities():
@@ -110,7 +112,7 @@ def test_declared_entities():
         b'<x xmlns:l="&ns;" l:href="&host;=1&c=2"><y l:href="/&file;1"/></x>'
     )
 
-    assert [link[1] for link in xlink.read(body, "", "http://b.test/")] == ["http://a.test/?a&b=1&c=2", "/1"]
+    assert [link[1] for link in xml_stream.xlinks(body, "", "http://b.test/")] == ["http://a.test/?a&b=1&c=2", "/1"]
 
 
 @pytest.mark.parametrize(
@@ -130,8 +132,8 @@ def test_declared_entities_within_others(declared, written, read):
     doctype = f"<!DOCTYPE x [{declared}]>".encode()
     text = f"<urlset><url><loc>{written}</loc></url></urlset>".encode()
 
-    assert xml_listings.read(doctype + in_atom(written)).urls("item") == [read]
-    assert xml_listings.read(doctype + text).urls("item") == [read]
+    assert listings.read(doctype + in_atom(written)).urls("item") == [read]
+    assert listings.read(doctype + text).urls("item") == [read]
 
 
 def test_entities_that_grow():
@@ -144,7 +146,7 @@ def test_entities_that_grow():
 
     assert len(with_sound_references(body)) < 2 * len(body)
     assert len(with_sound_references(many)) < (1 << 20) + 4 * len(many)
-    assert xml_listings.read(body).urls("item") == ["/1"]
+    assert listings.read(body).urls("item") == ["/1"]
 
 
 @pytest.mark.parametrize("char", ["\x00", "\x02", "\x0b", "\x1f"])
@@ -152,8 +154,8 @@ def test_characters_that_xml_forbids(char):
     """A control character is left out, and the reference after it is read."""
     text = f"<urlset><url><loc>/1{char}&amp;a=2</loc></url></urlset>".encode()
 
-    assert xml_listings.read(text).urls("item") == ["/1&a=2"]
-    assert xml_listings.read(in_atom(f"/1{char}&amp;a=2")).urls("item") == ["/1&a=2"]
+    assert listings.read(text).urls("item") == ["/1&a=2"]
+    assert listings.read(in_atom(f"/1{char}&amp;a=2")).urls("item") == ["/1&a=2"]
 
 
 @pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf", b"\xef\xbb\xbf\n\xef\xbb\xbf "])
@@ -170,7 +172,7 @@ def test_elements_within_a_value():
     """An element's text goes on after an element in it, as in Atom's titles in XHTML."""
     body = b"<rss><item><title>a <b>c</b> d</title><link>/1<br/></link></item></rss>"
 
-    assert [(one.url, one.title) for one in xml_listings.read(body).entries] == [("/1", "a c d")]
+    assert [(one.url, one.title) for one in listings.read(body).entries] == [("/1", "a c d")]
 
 
 def test_cdata_and_comments_stay():
@@ -196,7 +198,7 @@ class TestPlaces:
         link = '<link rel="http://www.iana.org/assignments/relation/alternate" href="/x"/>'
         body = f'<feed xmlns="http://www.w3.org/2005/Atom"><entry>{link}</entry></feed>'.encode()
 
-        assert xml_listings.read(body).urls("item") == ["/x"]
+        assert listings.read(body).urls("item") == ["/x"]
 
     def test_an_identifier_is_a_link_if_there_is_no_other(self):
         """Atom's id of an entry without a link, if it is an address; not beside one, and not a feed's."""
@@ -211,14 +213,14 @@ class TestPlaces:
         """CDF has its addresses in HREF and its base in BASE, in any case; dates are in LASTMOD."""
         channel, base, item, href, date = map(case, ("channel", "base", "item", "href", "lastmod"))
         body = f'<{channel} {base}="/b/"><{item} {href}="1?a&amp;b" {date}="2004-04-06T23:05:43-05:00"></{item}>'
-        found = xml_listings.read(body.encode(), url="http://a.test/")
+        found = listings.read(body.encode(), url="http://a.test/")
 
         assert [(one.url, one.modified) for one in found.entries] == [("http://a.test/b/1?a&b", 1081310743.0)]
 
     def test_addresses_of_channel_definitions_in_elements(self):
         """An `A` has the address of the channel or the item around it."""
         body = b'<CHANNEL><A HREF="/home"/><ITEM LASTMOD="2004-04-06"><A HREF="/1?a&amp;b"/></ITEM></CHANNEL>'
-        found = xml_listings.read(body)
+        found = listings.read(body)
 
         assert (found.urls("home"), found.urls("item")) == (["/home"], ["/1?a&b"])
 

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from webcrawl.content.html.text_language import BY_SCRIPT, contradicts, likely_language
-from webcrawl.content.html.writing_systems import LANGUAGES, RANGES, writing_of
+from webcrawl.content.html.text_language import BY_SCRIPT, LANGUAGES, RANGES, contradicts, likely_language, writing_of
 
 # the first article of the Universal Declaration of Human Rights
 ARTICLE = {

@@ -5,9 +5,9 @@ import pytest
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.answer_preferences import RobotsWord
+from webcrawl.content.preferences.stated_preferences import RobotsWord
 from webcrawl.net.robots import parse
-from webcrawl.net.robots_packed import pack, unpack
+from webcrawl.net.robots_entry import pack, unpack
 
 AGENT = "webcrawl"
 DRAFT = """

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.preferences import vocabularies
+from webcrawl.content.preferences import stated_preferences
 from webcrawl.content.preferences.purpose_bits import (
     LARGEST,
     PURPOSES,
@@ -17,7 +17,7 @@ from webcrawl.content.preferences.purpose_bits import (
     names,
     words,
 )
-from webcrawl.content.preferences.vocabularies import address
+from webcrawl.content.preferences.stated_preferences import address, tokens
 
 MINING = ("research", "train-ai", "ai-input")
 
@@ -52,7 +52,7 @@ class TestUsage:
     )
     def test_the_drafts_syntax(self, value, expected):
         """A dictionary of y and n; what is anything else is unknown."""
-        assert vocabularies.usage_statement(value) == said(*expected)
+        assert stated_preferences.usage_statement(value) == said(*expected)
 
     @pytest.mark.parametrize(
         "value",
@@ -65,7 +65,7 @@ class TestUsage:
     )
     def test_what_is_no_dictionary(self, value):
         """It says nothing at all, which is not the same as a dictionary that says nothing."""
-        assert vocabularies.usage_statement(value) is None
+        assert stated_preferences.usage_statement(value) is None
 
 
 class TestSignal:
@@ -81,8 +81,8 @@ class TestSignal:
     )
     def test_cloudflares_words(self, value, expected):
         """Yes and no for three signals; of two words the stricter one holds."""
-        assert forbidden(vocabularies.signal_statement(value)) == forbidden(said(*expected))
-        assert vocabularies.signal_statement(value) & said(*expected) == said(*expected)
+        assert forbidden(stated_preferences.signal_statement(value)) == forbidden(said(*expected))
+        assert stated_preferences.signal_statement(value) & said(*expected) == said(*expected)
 
 
 class TestRobotsWords:
@@ -104,7 +104,7 @@ class TestRobotsWords:
     )
     def test_what_each_forbids(self, given_, purposes, kept):
         """What a word forbids, and which words are kept as they are."""
-        found = vocabularies.robots_statement([given_])
+        found = stated_preferences.robots_statement([given_])
 
         assert names(forbidden(found)) == tuple(purposes)
         assert directives(found) == kept
@@ -124,7 +124,9 @@ class TestRobotsWords:
     )
     def test_whom_a_header_names(self, line, ours):
         """What stands behind another crawler's name is not ours; `*` is everybody, and a version says nothing."""
-        assert ("noindex" in vocabularies.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")) is ours
+        assert (
+            "noindex" in stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
+        ) is ours
 
     @pytest.mark.parametrize(
         "date",
@@ -141,16 +143,19 @@ class TestRobotsWords:
         """No part of a date, in whatever form, is taken for another crawler's name: what follows it is ours."""
         line = f"unavailable_after: {date}, noindex"
 
-        assert "noindex" in vocabularies.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
+        assert "noindex" in stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())], "webcrawl")
 
     @pytest.mark.parametrize("line", ["/1.0: noindex", ": noindex", "webcrawl: noindex"])
     def test_a_name_without_ours(self, line):
         """Where no crawler is named, as in `page.robots`, what stands behind any name is left out."""
-        assert vocabularies.robots_tag_directives([(b"X-Robots-Tag", line.encode())]) == frozenset()
+        assert stated_preferences.robots_tag_directives([(b"X-Robots-Tag", line.encode())]) == frozenset()
 
     def test_of_an_image(self):
         """Noimageai is about images: in the answer of one it forbids what noai does."""
-        assert names(forbidden(vocabularies.robots_statement(["noimageai"], image=True))) == ("train-ai", "ai-input")
+        assert names(forbidden(stated_preferences.robots_statement(["noimageai"], image=True))) == (
+            "train-ai",
+            "ai-input",
+        )
 
 
 class TestTdm:
@@ -158,14 +163,14 @@ class TestTdm:
     def test_reservation(self, value, no, yes):
         """1 reserves mining of every kind, 0 does not."""
         assert (
-            names(forbidden(vocabularies.tdm_statement(value))),
-            names(vocabularies.tdm_statement(value) & mask(PURPOSES)),
+            names(forbidden(stated_preferences.tdm_statement(value))),
+            names(stated_preferences.tdm_statement(value) & mask(PURPOSES)),
         ) == (no, yes)
 
     @pytest.mark.parametrize("value", ["", "2", "true", "1;x", "10", "\u0661"])
     def test_errors(self, value):
         """Any other value is an error, and counts as none."""
-        assert vocabularies.tdm_statement(value) == 0
+        assert stated_preferences.tdm_statement(value) == 0
 
 
 class TestStatements:
@@ -191,15 +196,15 @@ class TestStatements:
         """No parser raises, and all give statements."""
         text = value.decode("latin-1")
         usages = [
-            vocabularies.usage_statement(value) or 0,
-            vocabularies.usage_of_lines([value, b""]),
-            vocabularies.usage_of_lines([value, value]),
+            stated_preferences.usage_statement(value) or 0,
+            stated_preferences.usage_of_lines([value, b""]),
+            stated_preferences.usage_of_lines([value, value]),
         ]
         found = [
             *usages,
-            vocabularies.signal_statement(value),
-            vocabularies.tdm_statement(text),
-            vocabularies.robots_statement([text]),
+            stated_preferences.signal_statement(value),
+            stated_preferences.tdm_statement(text),
+            stated_preferences.robots_statement([text]),
         ]
 
         assert all(0 <= one <= LARGEST for one in found)
@@ -218,3 +223,66 @@ class TestAddresses:
     def test_what_is_one(self):
         """It is kept as it was written."""
         assert address(" HTTPS://a.test/l.xml ") == "HTTPS://a.test/l.xml"
+
+
+class TestTokens:
+    @pytest.mark.parametrize(
+        ("value", "found"),
+        [
+            (b"", {}),
+            (b"a=b", {b"a": b"b"}),
+            (b"  a=b ,\t c=d ", {b"a": b"b", b"c": b"d"}),
+            (b"a=b;p=1;q, c", {b"a": b"b", b"c": b""}),
+            (b'a=1, b=1.5, c="x\\"y", d=?1, e=:YQ==:, f=@7, g=%"%c3%a9", h=(1 a;x "b");y=2', dict.fromkeys("abcdefgh")),
+            (b"a=b, a=c", {b"a": b"c"}),
+            (b"a=b, a", {b"a": b""}),
+            (b"*x.y_z-1=T/o:k", {b"*x.y_z-1": b"T/o:k"}),
+        ],
+    )
+    def test_what_is_a_dictionary(self, value, found):
+        """Of each key the last value counts; what is no token is empty."""
+        expected = {key.encode(): b"" for key in found} if None in found.values() else found
+
+        assert tokens(value) == expected
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *(b"a=b,", b",a=b", b"a=b,,c=d", b"A=b", b"1=b", b"a=", b"a =b", b"a= b", b"a=b c=d", b"\ta=b"),
+            *(
+                b'a="x',
+                b"a=1.",
+                b"a=1.2345",
+                b"a=1234567890123456",
+                b"a=?2",
+                b"a=(1 2",
+                b"a=b;P",
+                b"a=\xe9",
+                b"a=b\x00",
+            ),
+        ],
+    )
+    def test_one_mistake_makes_all_of_it_nothing(self, value):
+        """One mistake makes all of it nothing."""
+        assert tokens(value) is None
+
+    @given(st.binary(max_size=200) | st.text('ab=,;"()? \t1.*yn-', max_size=60).map(str.encode))
+    def test_any_bytes_are_a_dictionary_or_none(self, value):
+        """Whatever comes, it is a dictionary or none."""
+        found = tokens(value)
+
+        assert found is None or all(value.count(key) for key in found)
+
+    @given(
+        st.dictionaries(st.from_regex(r"[a-z*][a-z0-9_.*-]{0,5}", fullmatch=True), st.sampled_from("yn"), max_size=5)
+    )
+    def test_what_is_written_is_read(self, values):
+        """A dictionary of tokens is read as it was meant."""
+        written = ", ".join(f"{key}={token}" for key, token in values.items()).encode()
+
+        assert tokens(written) == {key.encode(): token.encode() for key, token in values.items()}
+
+    def test_a_long_one_takes_no_time(self):
+        """Time grows with the length: a megabyte of mistakes is read in a blink."""
+        for piece in (b"a;", b"a=(", b'a="', b"a=b,", b"a=(1 ", b"a;a=1;"):
+            tokens(piece * (1_000_000 // len(piece)))

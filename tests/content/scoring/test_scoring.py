@@ -6,9 +6,17 @@ from tests.support import scorers
 from webcrawl.base.page_values import Scored
 from webcrawl.content.html.text_language import SURE, likely_language
 from webcrawl.content.scoring.document import Document
-from webcrawl.content.scoring.page_language import fits, language_of, tongues
-from webcrawl.content.scoring.score_process import DIED, Body, ScoreProcess
-from webcrawl.content.scoring.score_worker import Scoring, page_of, scores
+from webcrawl.content.scoring.scoring import (
+    DIED,
+    Body,
+    ScoreProcess,
+    Scoring,
+    fits,
+    language_of,
+    page_of,
+    scores,
+    tongues,
+)
 
 HUNGARIAN = "A tegnapi ülésen a tanács elfogadta az új költségvetést: több pénz jut az iskolákra és az utakra. " * 4
 HTML = "text/html; charset=utf-8"

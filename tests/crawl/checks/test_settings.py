@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from webcrawl import settings as defaults
 from webcrawl.base.settings import DEFAULTS, SECTIONS, SETTINGS
 from webcrawl.base.settings.scrapy_settings import PLUMBING
-from webcrawl.content.formats.document_kinds import ALL as LINKS
+from webcrawl.content.html.link_kinds import ALL as LINKS
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.checks.table import KINDS, NAMED, SCRAPYS
-from webcrawl.net.host_port import host_port
+from webcrawl.net.http_request import host_port
 
 REVISIT = "webcrawl.crawl.revisit"
 FILTER = "webcrawl.urls.filters.url_parts.LengthFilter"

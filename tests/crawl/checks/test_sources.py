@@ -4,7 +4,7 @@ import pytest
 
 from webcrawl.adapter import user_settings
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.content.formats.document_kinds import ALL
+from webcrawl.content.html.link_kinds import ALL
 from webcrawl.crawl.checks import SettingError, check, names
 
 pytestmark = pytest.mark.usefixtures("missing")

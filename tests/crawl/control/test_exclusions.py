@@ -11,8 +11,8 @@ from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.control.exclusions import COMMANDED, FileOptOuts, dated, saved_optouts, wish_of
 from webcrawl.crawl.control.in_force import META, InForce
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.urls.exclusion_rules import OptOut, read_date, said
 from webcrawl.urls.filters.exclusion import ExclusionFilter
-from webcrawl.urls.optout import OptOut, read_date, said
 
 NOW = 1_800_000_000.0  # 2027-01-15T08:00:00Z
 

@@ -9,7 +9,7 @@ from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import OptOut
 
 NAMES = ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY", "HOST_MAX_PAGES")
 

@@ -18,7 +18,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.seen.caches.clock import ClockCache
 from webcrawl.frontier.state import open_frontier
-from webcrawl.net.robots_syntax import LIMIT
+from webcrawl.net.robots import LIMIT
 from webcrawl.store.crawldb import CrawlDB
 
 URLS = [f"http://site{number}.test/" for number in range(30)]

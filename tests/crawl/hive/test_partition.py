@@ -20,7 +20,7 @@ from webcrawl.crawl.hive.partition import (
     range_of,
     read_regions,
 )
-from webcrawl.urls.filters.filter_chain import Chain
+from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.foldings import HostRules
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline

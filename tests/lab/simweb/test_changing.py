@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.simweb_wire import connect, drain, get, logged, request
-from webcrawl.content.formats.xml_listings import read as read_listing
-from webcrawl.content.formats.xml_listings import read_date
+from webcrawl.content.formats.listings import read as read_listing
+from webcrawl.content.formats.listings import read_date
 from webcrawl.content.html.shown_text import visible_text
-from webcrawl.content.neardup.near_duplicates import DISTANCE, fingerprint
+from webcrawl.content.near_duplicates import DISTANCE, fingerprint
 from webcrawl.lab.simweb import World, changing, truth
 from webcrawl.lab.simweb.changing_pages import (
     GONE,

@@ -5,8 +5,8 @@ import pytest
 from tests.support.net_http import Names, client, run
 from tests.support.simweb_wire import logged
 from webcrawl.lab.simweb.random_content import path
+from webcrawl.net.connection_open import NEEDED, OFF, PREFER, Http2Offers
 from webcrawl.net.errors import EmptyAnswer, FetchError
-from webcrawl.net.http2_offers import NEEDED, OFF, PREFER, Http2Offers
 
 NAMES = Names(site0=["127.0.0.1"])
 

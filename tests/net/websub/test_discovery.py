@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.cases import cases
-from webcrawl.content.formats import plain_listings, xml_listings
+from webcrawl.content.formats import listings
 from webcrawl.net.websub.subscriptions import offer
 from webcrawl.urls.canonical import canonical
 
@@ -18,7 +18,7 @@ def site_of(url):
 
 def found(body=b"", *links, url=URL):
     headers = [(b"Link", link.encode()) for link in links]
-    return offer(url, headers, xml_listings.read(body, "", url).entries, site_of)
+    return offer(url, headers, listings.read(body, "", url).entries, site_of)
 
 
 def atom(*links):
@@ -76,7 +76,7 @@ def test_a_json_feed():
         "feed_url": URL,
         "hubs": [{"type": "WebSub", "url": "http://h.test/"}],
     }
-    assert offer(URL, [], plain_listings.read_feed(json.dumps(body).encode()).entries, site_of) == (
+    assert offer(URL, [], listings.read_feed(json.dumps(body).encode()).entries, site_of) == (
         URL,
         ["http://h.test/"],
     )
@@ -93,6 +93,6 @@ def test_real_feeds(name):
         url = (reference["self"] or [URL])[0].replace(" ", "")  # one has a blank in its host, which no page's URL has
         body = (folder / case["file"]).read_bytes()
         hubs = [canonical(hub) for hub in reference["hub"][:3]]
-        assert offer(url, [], xml_listings.read(body, "", url).entries, site_of) == (canonical(url), hubs)
+        assert offer(url, [], listings.read(body, "", url).entries, site_of) == (canonical(url), hubs)
         count += 1
     assert count == {"feeds": 10, "sitemaps": 0}[name]

@@ -8,8 +8,7 @@ from tests.support.fulltext import Texts, indexed, page, written
 from webcrawl.base.page_values import Change
 from webcrawl.record.fulltext import text_index
 from webcrawl.record.fulltext.text_search import Search, SearchAll
-from webcrawl.urls.exclusion_rules import Forgotten
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import Forgotten, OptOut
 
 URL = "http://a.test/"
 

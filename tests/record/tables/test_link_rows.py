@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.record.tables import rows as links_module
 from webcrawl.record.tables.rows import PIECE, REL, ROOM, Ended, LinkRows

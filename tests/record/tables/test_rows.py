@@ -8,7 +8,7 @@ import pytest
 from tests.support.tables import Job, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Archived, Link, Outcome, Status, Timings
-from webcrawl.content.html.found_links import Found
+from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
 from webcrawl.record.tables.rows import Ended, host_parts
 from webcrawl.urls.host_names import RegisteredDomains

@@ -8,7 +8,7 @@ from tests.support.commands import command
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import OptOut
 
 NOW = 1_800_000_000.0
 STOPPED = "no crawl is running there, or none that listens: this is as of the last checkpoint\n"

@@ -20,7 +20,7 @@ from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import STORED
 from webcrawl.tools.commands import export
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import OptOut
 
 # An editable install: the package is found, but not in a folder of the path
 INSTALLED = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import webcrawl.__main__ as it; del sys.path[0]; it.main()"

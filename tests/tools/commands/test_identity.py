@@ -13,8 +13,7 @@ from tests.support.commands import command
 from tests.support.identities import fields_of, pem_of, serving
 from tests.support.nameserver import PTR, NameServer
 from webcrawl.net.identity.key_directory import MEDIA_TYPE, PATH
-from webcrawl.net.identity.request_signing import RequestSigning
-from webcrawl.net.identity.signing_key import SigningKey
+from webcrawl.net.identity.request_signing import RequestSigning, SigningKey
 from webcrawl.tools.commands.identity import who
 
 AGENT = "https://bot.example.org"

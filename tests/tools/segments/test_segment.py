@@ -9,7 +9,7 @@ from webcrawl.base.model import Link
 from webcrawl.store.disk import Disk
 from webcrawl.tools.segments.segment import copied, cut
 from webcrawl.urls.seeds import Seeds
-from webcrawl.urls.seeds.seed_rows import Found
+from webcrawl.urls.seeds.seed_source import Found
 
 LINKS = [
     Link("http://a.test/1", "LlR", "http://b.test/x", "http://s.test/", chain=".1f~aGk="),

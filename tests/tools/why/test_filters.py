@@ -12,10 +12,10 @@ from webcrawl.crawl.control.sheets import Sheets
 from webcrawl.crawl.last_run import terms_of
 from webcrawl.tools.why.saved_settings import values_of
 from webcrawl.tools.why.url_rules import Filters, first_refusal
+from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.filter_protocol import Origin
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import build_filters
-from webcrawl.urls.optout import OptOut
 
 KEY = bytes(16)
 MINE = "tests.tools.why.test_settings.Mine"

@@ -5,10 +5,10 @@ from contextlib import closing
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from webcrawl.frontier.seen.files import opened
 
 from tests.support.examples import in_campaign
 from tests.support.seens import STORES
+from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.why.places import Known
 

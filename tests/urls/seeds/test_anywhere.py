@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.seedlists import write
-from webcrawl.urls.seeds import Seed, Seeds, seed_list, seed_source
+from webcrawl.urls.seeds import Seed, Seeds, seed_reader, seed_source
 
 BAD, NONE = "bad", None
 LABELS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=6)
@@ -81,7 +81,7 @@ class TestResuming:
     @given(lists(), lists(), st.integers(128, 500), st.integers(100, 900), st.data())
     def test_the_rest_comes_exactly_once(self, one, two, block, longest, data):
         """Reading that stops after any seed and is resumed repeats no seed, loses none, and keeps each line number."""
-        small = mock.patch.multiple(seed_source, BLOCK=block), mock.patch.multiple(seed_list, LONGEST=longest)
+        small = mock.patch.multiple(seed_source, BLOCK=block), mock.patch.multiple(seed_reader, LONGEST=longest)
         with tempfile.TemporaryDirectory() as folder, small[0], small[1]:
             paths = [write(Path(folder) / f"{n}{each[0]}", each[1]) for n, each in enumerate((one, two))]
             expected = one[2] + two[2]

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webcrawl.urls.seeds.seed_list import lines
+from webcrawl.urls.seeds.seed_reader import lines
 
 texts = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", b"\x00", b"\xff", b"x" * 20])).map(b"".join)
 

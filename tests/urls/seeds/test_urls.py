@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.seedlists import write
 from webcrawl.urls.seeds import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_source import SeedError
 from webcrawl.urls.seeds.top1m import provide
 
 

@@ -29,7 +29,7 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.seeds.seed_rows import UNSENT, BadLineError, has_credentials, seed_url
+from webcrawl.urls.seeds.seed_source import UNSENT, BadLineError, has_credentials, seed_url
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.pushed_seeds import Taking

@@ -20,8 +20,8 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
-from webcrawl.content.documents.document_process import DocumentProcess
-from webcrawl.content.formats.pdf_worker import CUT
+from webcrawl.content.documents.extraction import DocumentProcess
+from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.store.errors import StoreError

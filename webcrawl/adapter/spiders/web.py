@@ -22,7 +22,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, Trip, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.own_code import OwnCodeError, class_name, shown
-from webcrawl.content.html.found_links import FoundLink, PageLink
+from webcrawl.content.html.link_kinds import FoundLink, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.visitor import Visitor

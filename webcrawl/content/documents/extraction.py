@@ -1,8 +1,14 @@
-"""A page as a document: its main text as Markdown, and what is known of that text, by trafilatura and resiliparse."""
+"""A page as a document: its main text as Markdown, and what is known of that text, by trafilatura and resiliparse.
+
+Documents are made in a process of its own.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import indent
@@ -12,10 +18,11 @@ from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # un
 
 from webcrawl.content.documents.quality import COLUMNS, plain, quality
 from webcrawl.content.html.encodings import decode, is_undecodable
-from webcrawl.content.html.readers_comments import LEAST, candidates
+from webcrawl.content.html.shown_text import LEAST, candidates
 from webcrawl.content.html.text_language import likely_language
 from webcrawl.content.html.trees import defused
-from webcrawl.content.neardup.near_duplicates import fingerprint
+from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.content.worker import Died, Job, Worker, command_of
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
@@ -148,3 +155,44 @@ def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
 def _clean(text: str) -> str:
     text = _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _EMPTY.sub("\n\n", _BLANK.sub("", text)).strip()
+
+
+MEMORY = 1 << 30  # bytes of address space
+HARD = 6.0  # seconds of CPU time for a page, after which it is killed
+JOB = "webcrawl.content.documents.extraction:document_job"
+BROKEN = {"flaw": "died"}  # of a page that takes too long, or brings the process down
+
+
+def document_job() -> Job:
+    """The making of documents; of a page that the libraries cannot bear, it says what they said."""
+
+    def read(data: bytes) -> dict[str, Any]:
+        head, _, body = data.partition(b"\n")
+        try:
+            return extracted(Body(**json.loads(head), data=body))
+        except MemoryError:  # what libraries keep may be to blame: whoever asked tries once more, with a new process
+            os.kill(os.getpid(), signal.SIGKILL)
+            raise
+        except Exception as error:  # noqa: BLE001 - of three libraries, for bytes of any kind
+            return {"flaw": type(error).__name__}
+
+    extracted(Body("", b"<p>loads the libraries, while there is room for them", "UTF-8", True, "2000-01-01"))
+    return Job(read, MEMORY, HARD)
+
+
+class DocumentProcess(Worker):
+    """One page after the other."""
+
+    def __init__(self, command: tuple[str, ...] = ()) -> None:
+        # Each of numpy's threads takes address space
+        super().__init__("documents", command or command_of(JOB), HARD, OPENBLAS_NUM_THREADS="1")
+
+    def document(self, head: dict[str, Any], body: bytes) -> dict[str, Any]:
+        """What `extracted` says of a body, or its `flaw`. OSError if no process can be started.
+
+        `head` has the other fields of a Body.
+        """
+        try:
+            return self.ask(json.dumps(head).encode() + b"\n" + body, dict)
+        except Died:
+            return BROKEN

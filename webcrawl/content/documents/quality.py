@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from webcrawl.content.neardup.near_duplicates import words_of
+from webcrawl.content.near_duplicates import words_of
 
 STOP_WORDS = frozenset(("the", "be", "to", "of", "and", "that", "have", "with"))  # Gopher's
 BULLETS = ("-", "*", "\u2022", "\u2023", "\u25b6", "\u25c0", "\u25e6", "\u25a0", "\u25a1", "\u25aa", "\u25ab", "\u2013")

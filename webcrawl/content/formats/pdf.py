@@ -1,7 +1,8 @@
-"""The contents of a PDF, by pdfium: its links, title and text. Run it in a process of its own (pdf_worker.py)."""
+"""The contents of a PDF, by pdfium: its links, title and text, read in a process of its own."""
 
 from __future__ import annotations
 
+import codecs
 import ctypes
 import re
 import time
@@ -12,6 +13,8 @@ from typing import Any
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.url_text import address_text
+from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.worker import Died, Job, Worker, command_of
 
 MOST = 10_000  # addresses
 LONGEST, TITLE = 1 << 16, 1000  # characters of one address, and of the title
@@ -133,3 +136,47 @@ def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
                 yield bytes(buffer).decode("utf-16-le", "replace").rstrip("\0").strip()
     finally:
         pdfium.FPDFLink_CloseWebLinks(found)
+
+
+MEMORY = 512 << 20  # bytes of address space
+SOFT, HARD = 3.0, 6.0  # seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
+CUT = "pdf:cut"  # a note: there may be more
+JOB = "webcrawl.content.formats.pdf:pdf_job"
+OF_LINKS, OF_TEXT = "links", "text"
+
+
+def pdf_job(*wanted: str) -> Job:
+    """The reading of OF_LINKS, OF_TEXT, or both."""
+
+    def read(body: bytes) -> tuple[list[str], str, str, str]:
+        try:
+            found = contents(body, links=OF_LINKS in wanted, text=OF_TEXT in wanted, seconds=SOFT)
+        except ValueError:
+            return [], "", "", "pdf:unreadable"
+        links, title, text, whole = found
+        return links, title, text, "" if whole else CUT
+
+    codecs.lookup("utf-16-le")  # the one codec that Python loads late, while files can be opened
+    read(b"")  # loads the library, while there is room
+    return Job(read, MEMORY, HARD, files=0)
+
+
+class PdfProcess(Worker):
+    """One PDF after the other."""
+
+    def __init__(self, command: tuple[str, ...] = (), *, links: bool = True, text: bool = False) -> None:
+        """Of each PDF it reads its `links`, its `text`, or both."""
+        super().__init__("PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD)
+
+    def read(self, body: bytes, url: str) -> Found:
+        """Links, title and text of a PDF, with a note if there may be more. OSError if no process can be started."""
+        try:
+            links, title, text, note = self.ask(body, _answered)
+        except Died:
+            return Found(url, "", note="pdf:died")
+        return Found(url, "", [("pdf", link, "", "") for link in links], title=title, text=text, note=note)
+
+
+def _answered(answer: Any) -> tuple[list[str], str, str, str]:
+    links, title, text, note = answer
+    return [str(link) for link in links], str(title), str(text), str(note)

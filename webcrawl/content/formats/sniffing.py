@@ -1,12 +1,21 @@
-"""The format of a body: by its media type, and by how it begins where servers are known to say something else."""
+"""The format of a body: by its media type, and by how it begins.
+
+For reading (`form_of`), the type counts but where servers are known to say something else.
+
+For WARC-Identified-Payload-Type (`identified_type`; WARC 1.1, 5.19) the bytes decide: the standard forbids copying the
+server's Content-Type into that field "without direct analysis of the payload". There the server's word only chooses
+between types that begin alike: HTML without any mark, and plain text.
+"""
 
 from __future__ import annotations
 
+import re
 import zlib
 
-from webcrawl.content.formats import plain_listings, xml_stream
+from webcrawl.content.formats import listings, xml_stream
 from webcrawl.content.html import mimetype
-from webcrawl.content.html.encoding_sniffing import is_xml
+from webcrawl.content.html.encodings import is_xml
+from webcrawl.content.html.trees import UNKNOWN
 
 MOST = 50 << 20  # bytes: sitemaps.org's limit
 GZIP = b"\x1f\x8b\x08"
@@ -71,7 +80,7 @@ def form_of(content_type: str, body: bytes) -> str:
     if is_pdf(content_type, body):
         return "pdf"
     if essence in JSON:
-        return "json" if essence == JSON[0] or plain_listings.is_feed(body) else "html"
+        return "json" if essence == JSON[0] or listings.is_feed(body) else "html"
     if essence in HTML or essence in PACKED or essence in FEEDS or is_xml(essence):
         return _of_text(essence, body)
     return "html"
@@ -83,7 +92,7 @@ def _of_text(essence: str, body: bytes) -> str:
         return "xlink"  # RDF that is no RSS 1.0
     if not found and (essence in FEEDS or is_xml(essence)):
         return "feed" if essence in FEEDS else "xlink"
-    if not found and essence not in HTML and plain_listings.is_list(body):
+    if not found and essence not in HTML and listings.is_list(body):
         return "text"
     return found or "html"
 
@@ -104,3 +113,68 @@ def is_packed(content_type: str, body: bytes) -> bool:
 def _essence(content_type: str) -> str:
     mime = mimetype.parse(content_type) if content_type else None
     return mime.essence if mime else ""
+
+
+OF_HTML, XHTML, TEXT, XML = "text/html", "application/xhtml+xml", "text/plain", "text/xml"
+UNNAMED = "unknown type"  # of a body that shows none, in counters and summaries
+# MIME Sniffing Standard, 6 and 7.1, with PDF, and two fonts that the web has in their place
+SIGNATURES = (
+    (re.compile(rb"%PDF-"), "application/pdf"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBPVP", re.DOTALL), "image/webp"),
+    (re.compile(rb"RIFF.{4}WAVE", re.DOTALL), "audio/wave"),
+    (re.compile(rb"RIFF.{4}AVI ", re.DOTALL), "video/avi"),
+    (re.compile(rb".{4}ftypavi[fs]", re.DOTALL), "image/avif"),
+    (re.compile(rb".{4}ftyp(?:mp4|isom|iso\d|avc1|M4V)", re.DOTALL), "video/mp4"),
+    (re.compile(rb"\x1aE\xdf\xa3"), "video/webm"),
+    (re.compile(rb"OggS\0"), "application/ogg"),
+    (re.compile(rb"ID3[\x02-\x04]"), "audio/mpeg"),
+    (re.compile(rb"\0\0\x01\0"), "image/x-icon"),
+    (re.compile(rb"wOFF"), "font/woff"),
+    (re.compile(rb"wOF2"), "font/woff2"),
+    (re.compile(rb"\x1f\x8b\x08"), "application/gzip"),
+)
+ROOTS = {
+    "html": XHTML,
+    "svg": "image/svg+xml",
+    "rss": "application/rss+xml",
+    "feed": "application/atom+xml",
+    "RDF": "application/rdf+xml",
+}
+# MIME Sniffing Standard, 7.1: how a scriptable resource of unknown type begins
+_BEGINS_AS_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<(?:!--|(?:!DOCTYPE HTML|html|head|script|iframe|h1|div|font|table|a|style|title"
+    rb"|b|body|br|p)[ \t\n\f\r>])",
+    re.IGNORECASE,
+)
+_IS_DOCUMENT = re.compile(rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<(?:!DOCTYPE HTML|html)[ \t\n\f\r>]", re.IGNORECASE)
+_BEGINS_AS_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\t\n\r \0]*+<\0?\?\0?x\0?m\0?l", re.IGNORECASE)
+HEAD = 1445  # bytes that the standard looks at
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero bytes
+
+
+def identified_type(content_type: str, body: bytes) -> str:
+    """Return the media type that the bytes of a decoded body show, or an empty string if they do not show any."""
+    essence = _essence(content_type)
+    if (essence == OF_HTML or essence in UNKNOWN) and _BEGINS_AS_HTML.match(body):
+        return OF_HTML
+    for signature, identified in SIGNATURES:
+        if signature.match(body):
+            return identified
+    if _BEGINS_AS_XML.match(body) or is_xml(essence):
+        return _of_xml(body)
+    if _IS_DOCUMENT.match(body):  # an error page in the place of an image or a script
+        return OF_HTML
+    return essence if essence in (OF_HTML, TEXT) and _is_text(body) else ""
+
+
+def _of_xml(body: bytes) -> str:
+    root = xml_stream.root_of(body)
+    return ROOTS.get(root, XML) if root else ""
+
+
+def _is_text(body: bytes) -> bool:
+    return body.startswith(_WIDE) or (bool(body) and _BINARY.search(body, 0, HEAD) is None)

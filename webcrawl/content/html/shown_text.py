@@ -1,10 +1,17 @@
-"""Parts of a document that are read only when somebody asks: visible text, resolved links, what it says of itself."""
+"""Parts of a document that are read only when somebody asks: visible text, resolved links, what it says of itself.
+
+Beside its links a document describes itself by language, description, headings and Open Graph (`About`). Readers'
+comments are taken out of its tree, by what its markup calls them, before the main text is looked for.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import ada_url
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -12,10 +19,138 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.content.html import tree_guard
-from webcrawl.content.html.found_links import Found, PageLink
-from webcrawl.content.html.readers_comments import LEAST, candidates
-from webcrawl.content.html.self_description import SELECTOR, About, AboutReader, about_of
-from webcrawl.content.html.trees import LexborTree, defused, document, plain_root, xml_root
+from webcrawl.content.html.encodings import SPACE
+from webcrawl.content.html.link_kinds import Found, PageLink
+from webcrawl.content.html.trees import Element, ElementReader, LexborTree, defused, document, plain_root, xml_root
+
+# In an id or a class: comment, Kommentar, commentaire, comentario, komentarz and so on, but no commentary; and what
+# some systems say instead.
+_CALLED = re.compile(
+    r"(?<![a-z])(?:(?:user|reader|article)?[ck]omm?ent(?!ar(?:y|ies)|ator)|disqus|dsq-|(?:live)?fyre-|spcv_|coral-"
+    r"|remark42|isso-|hyvor-talk|viafoura|UFIComment|fbFeedback)",
+    re.IGNORECASE,
+)
+_MEANT = re.compile(r"(?<![a-z])(?:user)?comments?\b", re.IGNORECASE)  # schema.org's terms
+_FORUM = re.compile(r"DiscussionForumPosting|QAPage")  # its terms for pages whose comments are posts
+_KEPT = frozenset(("html", "body", "main"))
+LEAST = 250  # characters of a text; where less is left, the comments are the page, or the markup calls all of it so
+
+
+def candidates(tree: Any) -> Iterator[Any]:
+    """A page's lxml tree without comments, if it has any, and the whole one, for the case that too little was left."""
+    shorter = copy(tree)
+    if _drop_comments(shorter):
+        yield shorter
+    yield tree
+
+
+def _drop_comments(tree: Any) -> bool:
+    if any(_FORUM.search(kind) for kind in tree.xpath("//@itemtype")):
+        return False
+    found = [one for one in tree.iter() if isinstance(one.tag, str) and _is_comment(one)]
+    for one in found:
+        if one.getparent() is not None:  # a fragment's root has none
+            one.drop_tree()
+    return bool(found)
+
+
+def _is_comment(element: Any) -> bool:
+    if element.tag in _KEPT:
+        return False
+    get = element.get
+    meant = " ".join(get(name, "") for name in ("itemprop", "itemtype", "property", "typeof"))
+    if not (_CALLED.search(get("id", "")) or _CALLED.search(get("class", "")) or _MEANT.search(meant)):
+        return False
+    is_code = element.tag == "span" and next(element.iterancestors("pre", "code"), None) is not None
+    return not is_code and next(element.iter("h1"), None) is None  # around an h1 it is the page's section or state
+
+
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+TAGS = ("html", "link", "meta", *HEADINGS)
+SELECTOR = ",".join(TAGS)
+LONGEST = 1000  # characters of one text
+MOST = 1000  # headings, and as many properties: a page may consist of them
+
+
+@dataclass(slots=True)
+class About:
+    """Texts have their white space collapsed."""
+
+    language: str = ""  # as declared by the document
+    canonical: str = ""  # as written
+    description: str = ""
+    headings: list[tuple[int, str]] = field(default_factory=list)  # level, text
+    open_graph: list[tuple[str, str]] = field(default_factory=list)  # property, content; a property may come again
+
+
+class AboutReader:
+    """Reads it from a document's elements. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._reader = ElementReader(SELECTOR, frozenset(TAGS))
+
+    def about(self, text: bytes, kind: str) -> About:
+        """Return what a document in UTF-8 says of itself; see `elements.document`. Never raises, whatever the bytes."""
+        return about_of(self._reader.elements(text, kind))
+
+
+def about_of(elements: Iterable[Element]) -> About:
+    """Read the description from elements that were selected by SELECTOR, or from all."""
+    about = About()
+    for element in elements:
+        read = _READ.get(element.tag or "")  # an XML document's are not selected
+        if read is not None:
+            read(about, element)
+    return about
+
+
+def _html(about: About, element: Element) -> None:
+    attributes = element.attributes
+    about.language = about.language or _clean(
+        attributes.get("lang") or attributes.get("xml:lang") or attributes.get(_XML_LANG)
+    )
+
+
+def _link(about: About, element: Element) -> None:
+    attributes = element.attributes
+    if not about.canonical and "canonical" in (attributes.get("rel") or "").lower().split():
+        about.canonical = (attributes.get("href") or "").strip(SPACE)
+
+
+def _meta(about: About, element: Element) -> None:
+    attributes = element.attributes
+    content = _clean(attributes.get("content"))
+    if not content:
+        return
+    name = (attributes.get("name") or "").strip(SPACE).lower()
+    if name == "description":
+        about.description = about.description or content
+    elif (attributes.get("http-equiv") or "").lower() == "content-language":
+        about.language = about.language or content
+    key = (attributes.get("property") or name).strip(SPACE).lower()
+    if key.startswith("og:") and len(about.open_graph) < MOST:
+        about.open_graph.append((key[:LONGEST], content))
+
+
+def _heading(about: About, element: Element) -> None:
+    if len(about.headings) < MOST:
+        text = _clean(element.text())
+        if text:
+            about.headings.append((int((element.tag or "h1")[1]), text))
+
+
+def _clean(text: str | None) -> str:
+    return " ".join(text[: 8 * LONGEST].split())[:LONGEST] if text else ""
+
+
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_READ: dict[str, Callable[[About, Element], None]] = {
+    "html": _html,
+    "link": _link,
+    "meta": _meta,
+    **dict.fromkeys(HEADINGS, _heading),
+}
+
 
 # elements of which a browser shows no text: not displayed, replaced, or controls
 _SILENT = """

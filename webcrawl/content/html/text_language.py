@@ -1,14 +1,223 @@
-"""The language that a text is in: by its script, and of texts in Latin script by resiliparse's detector."""
+"""The language of a text: by the script that it is written in, and of Latin script by resiliparse's detector.
+
+Letters that only some languages have tell a script's languages apart. A detector that counts words of the Latin
+alphabet takes Japanese for Czech and Russian for Serbian. So the script decides, and the detector is asked for texts
+in Latin script alone.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import chain
-from typing import cast
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from webcrawl.base.loading import MissingLibraryError
-from webcrawl.content.html.writing_systems import LANGUAGES, LONGEST, writing_of
+
+LONGEST = 20_000  # characters that are looked at
+DECIDES = 0.3  # of the letters: a text with so many in one script is in a language of it, whatever names and code say
+SUPPORTS = 0.1  # of the letters: so many are enough for a language that the page declares
+SYLLABLES = 3  # letters of other scripts that a character of Han, kana or Hangul stands for
+FEW_BYTES = 1.06  # for each character in UTF-8: a text with fewer has hardly a letter that is not Latin
+
+BLOCK = 16  # code points: scripts begin and end at multiples of it
+RANGES = {
+    "Latin": ((0x40, 0x80), (0xC0, 0x250), (0x1E00, 0x1F00)),
+    "Greek": ((0x370, 0x400), (0x1F00, 0x2000)),
+    "Cyrillic": ((0x400, 0x530), (0x1C80, 0x1C90), (0x2DE0, 0x2E00), (0xA640, 0xA6A0)),
+    "Armenian": ((0x530, 0x590),),
+    "Hebrew": ((0x590, 0x600),),
+    "Arabic": ((0x600, 0x700), (0x750, 0x780), (0x8A0, 0x900), (0xFB50, 0xFE00), (0xFE70, 0xFF00)),
+    "Devanagari": ((0x900, 0x980),),
+    "Bengali": ((0x980, 0xA00),),
+    "Gurmukhi": ((0xA00, 0xA80),),
+    "Gujarati": ((0xA80, 0xB00),),
+    "Oriya": ((0xB00, 0xB80),),
+    "Tamil": ((0xB80, 0xC00),),
+    "Telugu": ((0xC00, 0xC80),),
+    "Kannada": ((0xC80, 0xD00),),
+    "Malayalam": ((0xD00, 0xD80),),
+    "Sinhala": ((0xD80, 0xE00),),
+    "Thai": ((0xE00, 0xE80),),
+    "Lao": ((0xE80, 0xF00),),
+    "Tibetan": ((0xF00, 0x1000),),
+    "Burmese": ((0x1000, 0x10A0),),
+    "Georgian": ((0x10A0, 0x1100), (0x1C90, 0x1CC0)),
+    "Ethiopic": ((0x1200, 0x13A0),),
+    "Khmer": ((0x1780, 0x1800),),
+    "Hangul": ((0x1100, 0x1200), (0x3130, 0x3190), (0xAC00, 0xD7B0)),
+    "Kana": ((0x3040, 0x3100), (0x31F0, 0x3200), (0xFF60, 0xFFA0)),
+    "Han": ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000)),
+}
+SCRIPTS = tuple(RANGES)
+EAST_ASIAN = ("Hangul", "Kana", "Han")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A language is known by these letters, if they are so large a part of the letters of its script."""
+
+    language: str
+    letters: str
+    share: float
+
+
+LANGUAGES: dict[str, tuple[str, ...]] = {
+    "Greek": ("el",),
+    "Cyrillic": ("ru", "uk", "bg", "sr", "be", "mk", "kk", "ky", "tg", "mn", "tt", "uz", "ba", "cv", "bs", "os", "az"),
+    "Armenian": ("hy",),
+    "Hebrew": ("he", "yi"),
+    "Arabic": ("ar", "fa", "ur", "ps", "ckb", "ku", "ug", "sd", "pa", "ks", "az", "ms"),
+    "Devanagari": ("hi", "mr", "ne", "sa", "bho", "mai", "kok", "sd", "ks"),
+    "Bengali": ("bn", "as"),
+    "Gurmukhi": ("pa",),
+    "Gujarati": ("gu",),
+    "Oriya": ("or",),
+    "Tamil": ("ta",),
+    "Telugu": ("te",),
+    "Kannada": ("kn",),
+    "Malayalam": ("ml",),
+    "Sinhala": ("si",),
+    "Thai": ("th",),
+    "Lao": ("lo",),
+    "Tibetan": ("bo", "dz"),
+    "Burmese": ("my",),
+    "Georgian": ("ka",),
+    "Ethiopic": ("am", "ti"),
+    "Khmer": ("km",),
+    "Hangul": ("ko",),
+    "Kana": ("ja",),
+    "Han": ("zh", "yue", "wuu"),
+}
+"""The languages of a script. The first one is meant if nothing else tells; each may be declared."""
+
+MARKS: dict[str, tuple[Mark, ...]] = {
+    "Cyrillic": (
+        Mark("tg", "ҷӣӯ", 0.003),
+        Mark("cv", "ӑӗ", 0.01),
+        Mark("ba", "ҙҡ", 0.005),
+        Mark("kk", "ұ", 0.003),
+        Mark("uz", "қғҳ", 0.01),
+        Mark("be", "ў", 0.003),
+        Mark("uk", "іїєґ", 0.01),  # Belarusian and Kazakh have the first one as well, and stand above
+        Mark("tt", "җә", 0.005),
+        Mark("ky", "ң", 0.003),
+        Mark("mn", "өү", 0.01),
+        Mark("mk", "ѓќѕ", 0.002),
+        Mark("sr", "јћђљњџ", 0.01),
+        Mark("ru", "ыэё", 0.005),
+        Mark("bg", "ъ", 0.005),
+    ),
+    "Arabic": (
+        Mark("sd", "ٻڄڃڏڳ", 0.005),
+        Mark("ug", "ۇۈۋ", 0.02),
+        Mark("ckb", "ەێۆڵڕ", 0.03),
+        Mark("ps", "ښځڅډړږۍ", 0.005),
+        Mark("ur", "ٹڈڑںے", 0.01),
+        Mark("fa", "پچژگیک", 0.03),
+    ),
+    "Devanagari": (Mark("mr", "ळ", 0.003), Mark("ne", "छ", 0.01)),
+    "Bengali": (Mark("as", "ৰৱ", 0.01),),
+    "Hebrew": (Mark("yi", "װױײ", 0.005),),
+}
+"""The letters that tell a script's languages apart. The order counts: the first mark that a text has decides."""
+
+KANA = 0.1  # of Han and kana: Japanese has more, in tables too
+MENTIONED = 0.01  # of them: fewer kana are a name in a Chinese text, and no support for a declaration as Japanese
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """The scripts of a text. `script` and `language` are empty if it is mostly Latin, or has no letters."""
+
+    letters: dict[str, int]  # of each script that it has, a syllable counting as several
+    script: str = ""
+    language: str = ""
+    is_marked: bool = False  # by letters that the others of the script do not have, or by having none of theirs
+
+    def supports(self, language: str) -> bool:
+        """Return whether the text may be in this language of another script than Latin."""
+        if self.is_marked and language != self.language and language in _judged(self.script):
+            return False
+        if language == "ja":
+            kana, han = self._has("Kana"), self._has("Han")  # Japanese is hardly ever in Han alone
+            return self._are_enough(kana + han) and kana >= MENTIONED * (kana + han)
+        if language in LANGUAGES["Han"] and self.script == "Kana":
+            return False
+        return any(language in LANGUAGES.get(script, ()) and self._are_enough(self._has(script)) for script in SCRIPTS)
+
+    def _has(self, script: str) -> int:
+        return self.letters.get(script, 0)
+
+    def _are_enough(self, letters: int) -> bool:
+        return letters >= SUPPORTS * sum(self.letters.values())
+
+
+def writing_of(text: str) -> Writing | None:
+    """Return the scripts of a text; None if it has hardly a letter that is not Latin, as most texts have."""
+    text = text[:LONGEST]
+    if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
+        return None
+    letters = _letters(text)
+    together = _together(letters)
+    if not together:
+        return None
+    script = max(together, key=together.__getitem__)
+    if together[script] < DECIDES * sum(letters.values()):
+        return Writing(letters)
+    usual, marks = LANGUAGES[script][0], MARKS.get(script, ())
+    marked = _marked(text, marks, together[script])
+    tells = bool(marked) or usual not in {mark.language for mark in marks}
+    return Writing(letters, script, marked or usual, is_marked=tells)
+
+
+def _letters(text: str) -> dict[str, int]:
+    codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
+    counts = np.bincount(_blocks()[codes // BLOCK], minlength=len(SCRIPTS) + 1)
+    return {
+        script: int(found) * (SYLLABLES if script in EAST_ASIAN else 1)
+        for script, found in zip(SCRIPTS, counts[1:], strict=True)
+        if found
+    }
+
+
+def _together(letters: dict[str, int]) -> dict[str, int]:
+    """The letters by script without Latin, where Han and kana are one: of Japanese or of Chinese."""
+    found = {script: many for script, many in letters.items() if script != "Latin"}
+    kana, han = found.pop("Kana", 0), found.pop("Han", 0)
+    if kana + han:
+        found["Kana" if kana >= KANA * (kana + han) else "Han"] = kana + han
+    return found
+
+
+def _marked(text: str, marks: tuple[Mark, ...], letters: int) -> str:
+    """Return the language of the first mark that the text has, or an empty string."""
+    lower = text.lower() if marks else ""
+    for mark in marks:
+        if sum(map(lower.count, mark.letters)) >= mark.share * letters:
+            return mark.language
+    return ""
+
+
+@cache
+def _judged(script: str) -> frozenset[str]:
+    """The languages of a script that marks tell from others: the marked ones, and the one that has none."""
+    return frozenset({mark.language for mark in MARKS.get(script, ())} | {*LANGUAGES[script][:1]})
+
+
+@cache
+def _blocks() -> NDArray[np.uint8]:
+    """The number of the script of each block of code points, from 1; 0 for signs, digits and rare scripts."""
+    table = np.zeros(0x110000 // BLOCK, np.uint8)
+    for number, script in enumerate(SCRIPTS, 1):
+        for first, end in RANGES[script]:
+            table[first // BLOCK : end // BLOCK] = number
+    return table
+
 
 BY_SCRIPT = 0  # in place of the detector's measure: it is as sure as can be
 WRITTEN = frozenset(chain.from_iterable(LANGUAGES.values()))  # languages with a script of their own
@@ -28,16 +237,11 @@ def likely_language(text: str) -> tuple[str, int]:
     writing = writing_of(text)
     if writing is not None and writing.language:
         return writing.language, BY_SCRIPT
-    try:
-        from resiliparse.parse.lang import detect_fast  # noqa: PLC0415 - optional, and 6 MB
-    except ImportError as error:
-        raise MissingLibraryError("resiliparse", error) from error
-    language, measure = detect_fast(text[:LONGEST])
+    language, measure = _detector().detect_fast(text[:LONGEST])
     return "" if language == "unknown" else str(language), int(measure)
 
 
 def guessed_language(text: str) -> str:
-    """The first of the two."""
     return likely_language(text)[0]
 
 
@@ -72,18 +276,18 @@ def contradicts(declared: str, text: str) -> bool:
 
 def _measures(text: str) -> dict[str, int]:
     """The measure of each language that the detector knows and finds in a text."""
-    try:
-        from resiliparse.parse.lang import detect_fast  # noqa: PLC0415 - as above
-    except ImportError as error:
-        raise MissingLibraryError("resiliparse", error) from error
-    return dict(cast("list[tuple[str, int]]", detect_fast(text, n_results=len(_supported()))))
+    return dict(_detector().detect_fast(text, n_results=len(_supported())))
 
 
 @cache
 def _supported() -> frozenset[str]:
     """The languages that the detector knows."""
+    return frozenset(_detector().supported_langs())
+
+
+def _detector() -> Any:
     try:
-        from resiliparse.parse.lang import supported_langs  # noqa: PLC0415 - as above
+        from resiliparse.parse import lang  # noqa: PLC0415 - optional, and 6 MB
     except ImportError as error:
         raise MissingLibraryError("resiliparse", error) from error
-    return frozenset(supported_langs())
+    return lang

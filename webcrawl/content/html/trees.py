@@ -13,11 +13,11 @@ from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
 from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from webcrawl.content.html import encodings, mimetype, tree_guard
-from webcrawl.content.html.encoding_sniffing import is_xml
+from webcrawl.content.html.encodings import is_xml
 from webcrawl.content.html.tree_guard import ATTRIBUTES
 
 _XHTML = b"http://www.w3.org/1999/xhtml"
-_UNKNOWN = ("", "unknown/unknown", "application/unknown", "*/*")
+UNKNOWN = ("", "unknown/unknown", "application/unknown", "*/*")
 # MIME Sniffing Standard 7.1: how a scriptable resource of unknown type begins.
 _BEGINS_AS_HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*+<(?:!--|(?:!DOCTYPE HTML|html|head|script|iframe|h1|div|font|table|a|style|title"
@@ -33,7 +33,7 @@ def markup(content_type: str, body: bytes) -> str:
     essence = mime.essence if mime else ""
     if essence == "text/html":
         return "html"
-    if essence in _UNKNOWN:
+    if essence in UNKNOWN:
         if _BEGINS_AS_HTML.match(body):
             return "html"
         essence = "text/xml" if _BEGINS_AS_XML.match(body) else ""

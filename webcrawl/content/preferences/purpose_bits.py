@@ -25,7 +25,6 @@ MEANING = {NOINDEX: _AT["search"], NOARCHIVE: _AT["archive"]}
 
 
 def mask(purposes: Iterable[str]) -> int:
-    """The bits of these purposes."""
     return sum({_AT[purpose] for purpose in purposes})
 
 
@@ -64,12 +63,10 @@ def allowed(said: int) -> int:
 
 
 def names(bits: int) -> tuple[str, ...]:
-    """The purposes that these bits stand for."""
     return tuple(purpose for purpose, bit in _AT.items() if bits & bit)
 
 
 def directives(said: int) -> frozenset[str]:
-    """The words of robots meta elements in a statement."""
     return frozenset(word for bit, word in _WORDS.items() if said & bit)
 
 

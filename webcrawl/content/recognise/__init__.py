@@ -3,6 +3,7 @@
 from webcrawl.base.page_values import wall_of
 from webcrawl.content.recognise.marks import Marks
 from webcrawl.content.recognise.probe import Probe
-from webcrawl.content.recognise.recogniser import PARKED, SOFT404, Recogniser, recogniser
+from webcrawl.content.recognise.recogniser import PARKED, SHELL, Recogniser, recogniser
+from webcrawl.content.recognise.self_description import PAGE, SOFT404
 
-__all__ = ["PARKED", "SOFT404", "Marks", "Probe", "Recogniser", "recogniser", "wall_of"]
+__all__ = ["PAGE", "PARKED", "SHELL", "SOFT404", "Marks", "Probe", "Recogniser", "recogniser", "wall_of"]

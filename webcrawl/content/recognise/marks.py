@@ -85,7 +85,7 @@ class Marks:
         self._search = re2.Set.SearchSet(OPTIONS)
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
-        words, names = (_by_kind(tables, key) for key in ("words", "names"))
+        words, names = ({kind: _of(tables, key, kind) for kind in WORDS} for key in ("words", "names"))
         self._denial = {part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in Part}
         self._words = {kind: _compiled(_either(words[kind]), OPTIONS) for kind in WORDS}
         self._names = {kind: _compiled(_either(names[kind]), OPTIONS) for kind in WORDS}
@@ -161,10 +161,6 @@ class Marks:
     def names(self, kind: str, lines: str, *, whole: bool) -> bool:
         """Return whether a line names this kind, and with `whole` nothing else."""
         return (self._whole if whole else self._names)[kind].search(lines) is not None
-
-
-def _by_kind(tables: Iterable[Mapping[str, Any]], key: str) -> dict[str, list[str]]:
-    return {kind: _of(tables, key, kind) for kind in WORDS}
 
 
 def _of(tables: Iterable[Mapping[str, Any]], key: str, name: str) -> list[str]:

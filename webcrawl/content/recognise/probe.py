@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from urllib.parse import unquote
 from zlib import crc32
 
-from webcrawl.content.neardup.near_duplicates import fingerprint
+from webcrawl.content.near_duplicates import fingerprint
 
 NEAR = 3  # bits in which near-duplicates differ at most
 NAME = 4  # characters that a word of a URL has at least if a page repeats it

@@ -1,4 +1,4 @@
-"""The structure of a page as far as it tells what the page is: what it shows, and what it is made of."""
+"""An HTML answer as the recogniser's rules see it: its structure, and a named predicate for each question."""
 
 from __future__ import annotations
 
@@ -33,6 +33,17 @@ FORM = "form, input, select, textarea"
 UNFILLED = frozenset(("hidden", "submit", "button", "image", "password"))  # types of input that are no field
 FLESH = ":not(body, style, meta, link, br, form, input)"  # of a body without what is not seen
 BESIDE = "a, nav, header, footer, aside, h1, h2, h3, button, label"  # of what a page says: names, ways and controls
+
+
+# Lengths of visible text, in characters. Each is the longest text of one sort of answer.
+MAX_CHALLENGE_CHARS = 60  # a challenge, whose scripts do the rest
+MAX_CAPTION_CHARS = 120  # the prose under a title that says everything
+MAX_STATEMENT_CHARS = 350  # an answer that only says why it is not the page
+MAX_ERROR_CHARS = 600  # an error page
+MAX_TITLED_CHARS = 1500  # an answer whose title still counts as a statement about the whole
+MAX_LINKS = 12  # more links than this make it a page of a site
+
+MISSING = frozenset((404, 410))  # the status says everything: the URL has no page
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +118,69 @@ class Shape:
 
 def _text(node: LexborNode) -> str:
     return " ".join(node.text().split())
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlAnswer:
+    """The status of an answer, and the structure of its body."""
+
+    status: int
+    shape: Shape
+
+    @property
+    def is_error(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def is_failure(self) -> bool:
+        """True for an error that does not explain itself, as 404 and 410 do."""
+        return self.is_error and self.status not in MISSING
+
+    @property
+    def chars(self) -> int:
+        return len(self.shape.text)
+
+    @property
+    def prose_chars(self) -> int:
+        return len(self.shape.prose)
+
+    @property
+    def shows_nothing(self) -> bool:
+        """True if a reader sees next to nothing: no text, no picture, no field to fill in."""
+        shape = self.shape
+        return self.chars <= MAX_CHALLENGE_CHARS and not (shape.images or shape.textareas or shape.fields)
+
+    @property
+    def is_application(self) -> bool:
+        """True for a page with an empty element into which a JavaScript framework renders."""
+        return not self.is_error and self.shape.mounts > 0
+
+    @property
+    def is_part_of_site(self) -> bool:
+        """True if the page has a menu, a search field, a date or an author. Challenges and errors have none."""
+        return self.shape.sites > 0
+
+    @property
+    def is_dated(self) -> bool:
+        """True if the page has a date of publication, as articles have."""
+        return self.shape.published > 0
+
+    @property
+    def quotes_code(self) -> bool:
+        """True if the page shows source code. Pages about error messages do, error messages do not."""
+        return self.shape.codes > 0
+
+    @property
+    def acts_by_itself(self) -> bool:
+        """True if the page can do something: run a script, send a form or reload."""
+        return self.shape.scripts + self.shape.forms + self.shape.refreshes > 0
+
+    @property
+    def has_password_field(self) -> bool:
+        return self.shape.passwords > 0
+
+    @property
+    def may_replace_page(self) -> bool:
+        """True if this can be what a server sends in place of a page: no login, no editor, few links."""
+        is_login = self.has_password_field and self.status < 500
+        return not is_login and self.shape.links <= MAX_LINKS and not self.shape.textareas

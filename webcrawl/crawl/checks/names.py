@@ -19,7 +19,7 @@ from webcrawl.base.loading import OURS, load, missing
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
 from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Choices, Whole, text, words
-from webcrawl.content.formats.document_kinds import ALL
+from webcrawl.content.html.link_kinds import ALL
 from webcrawl.content.preferences.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError

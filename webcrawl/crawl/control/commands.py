@@ -11,15 +11,15 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from webcrawl.base.dates import iso
+from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, read, read_for_host
 from webcrawl.crawl.control.command import DEFAULT, LONGEST, Answer, Command, CommandError, host_named, url_named
 from webcrawl.crawl.control.exclusions import USAGE, wish_of
 from webcrawl.crawl.control.in_force import ALIASES, check_set
 from webcrawl.crawl.control.sheets import ALONE, FOR, SETTINGS
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.exclusion_rules import refuse_star, rules_of, without_comment
-from webcrawl.urls.optout import OptOut, RulesError
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.exclusion_rules import OptOut, refuse_star, rules_of, without_comment
+from webcrawl.urls.seeds.seed_source import SeedError
 
 if TYPE_CHECKING:
     from webcrawl.crawl.crawl import Crawl

@@ -1,6 +1,6 @@
 """Owners' wishes to be left alone: as the words of a command, and as records in the crawl's state.
 
-The state has those given by command and those of the exclusion file; urls/optout.py says what is kept of each.
+The state has those given by command and those of the exclusion file; urls/exclusion_rules.py says what is kept of each.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import msgpack
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.urls.exclusion_rules import OptOut, read_date, unpacked
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
-from webcrawl.urls.optout import OptOut, read_date, unpacked
 
 WITH_TEXT = ("--by", "--why", "--until", "--since")
 FORGET, SINCE = "--forget", "--since"

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgpack
 
+from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, changed, read
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
@@ -23,8 +24,8 @@ from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
 from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.exclusion import CommandedFilter
-from webcrawl.urls.optout import OptOut, RulesError
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from typing import IO
 
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
-from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, is_url, list_paths
+from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError, is_url, list_paths
 
 FOLDER = "seeds"
 BLOCK = 1 << 16

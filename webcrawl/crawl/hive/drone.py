@@ -19,7 +19,7 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.slot_moves import Moving
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.net.robots_syntax import LIMIT
+from webcrawl.net.robots import LIMIT
 
 KNOWN = 1 << 16  # authorities whose slots are remembered
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))

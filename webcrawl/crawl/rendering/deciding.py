@@ -11,10 +11,10 @@ import msgpack
 
 from webcrawl.base.model import Exchange
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.encoding_sniffing import encoding_of
+from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.shown_text import resolved, visible
-from webcrawl.content.recognise.recogniser import PAGE, SHELL, Recogniser
+from webcrawl.content.recognise import PAGE, SHELL, Recogniser
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 

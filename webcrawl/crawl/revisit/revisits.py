@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.base.own_code import checked, number
 from webcrawl.base.url_text import host_of
-from webcrawl.content.neardup.near_duplicates import DISTANCE
+from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.crawl.revisit import listing_schedule
 from webcrawl.crawl.revisit.announced import Foretold, Recent
 from webcrawl.crawl.revisit.buckets import LAST, TIME, Buckets, seconds_of, stamp, stamped, ticks

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from webcrawl.base.model import header
 from webcrawl.content.html.mimetype import parse
-from webcrawl.net.browser.proxy_messages import Ask, Headers, Told
-from webcrawl.net.http_freshness import fresh_for, max_age
+from webcrawl.net.browser.browser_proxy import Ask, Headers, Told
+from webcrawl.net.header_times import fresh_for, max_age
 
 ROOM = 64 << 20  # bytes of answers,
 EACH, FIELD = 1000, 200  # with what Python needs for each, and for each of its header fields

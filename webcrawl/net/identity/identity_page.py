@@ -45,7 +45,8 @@ UNKNOWN = "could not be looked up"  # which is no fault of the name
 async def misfits(networks: Sequence[Network], asked: Names) -> list[str]:
     """The faults in the names of these addresses: servers look up a name, and then the address of that name."""
     found = []
-    for address in islice(_each(networks), MOST):
+    addresses = (str(address) for network in networks for address in network)
+    for address in islice(addresses, MOST):
         names = await asked.names(address)
         if names is None:
             found.append(f"{address} {UNKNOWN}")
@@ -54,10 +55,6 @@ async def misfits(networks: Sequence[Network], asked: Names) -> list[str]:
         elif not any([address in (await asked.addresses(name) or ()) for name in names]):
             found.append(f"{address} is called {names[0]}, which has other addresses")
     return found
-
-
-def _each(networks: Iterable[Network]) -> Iterator[str]:
-    return (str(address) for network in networks for address in network)
 
 
 STYLE = (

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from webcrawl.base.dates import read_any_date
 from webcrawl.base.errors import words_of
-from webcrawl.net.identity.signing_key import SigningKey, jwk
+from webcrawl.net.identity.request_signing import SigningKey, jwk
 from webcrawl.store.disk import Disk, replacing
 
 PATH = "/.well-known/http-message-signatures-directory"
@@ -34,7 +34,6 @@ HEADERS, NGINX = "_headers", "nginx.conf"
 
 
 def body(keys: Iterable[SigningKey]) -> bytes:
-    """The directory itself."""
     return json.dumps({"keys": [jwk(key.public) for key in keys]}, separators=(",", ":")).encode("ascii")
 
 

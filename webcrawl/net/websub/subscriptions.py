@@ -17,8 +17,8 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 from zlib import crc32
 
-from webcrawl.content.formats import link_header
-from webcrawl.content.formats.xml_listings import Entry
+from webcrawl.content.formats import document_reader
+from webcrawl.content.formats.listings import Entry
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -55,7 +55,7 @@ def offer(
 
 
 def _of_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], list[str]]:
-    links = link_header.links(headers)
+    links = document_reader.links(headers)
     hubs = [address for kind, address, _, _ in links if kind == "hub"]
     return hubs, [address for _, address, _, rel in links if "self" in rel.lower().split()]
 

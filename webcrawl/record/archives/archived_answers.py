@@ -15,8 +15,8 @@ from webcrawl.base.dates import seconds_of
 from webcrawl.base.model import Archived, Exchange, Link, Timings
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
+from webcrawl.net.http_answer import Message
 from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
-from webcrawl.net.http_message import Message
 from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
@@ -110,7 +110,7 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
-SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_message.py
+SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_answer.py
 ROBOTS, PREREQUISITE = "/robots.txt", "P"  # the last letter of its path says that it was fetched for others
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one

@@ -18,7 +18,7 @@ from isal import igzip
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Archived
 from webcrawl.base.page_values import Change
-from webcrawl.content.formats.pdf_worker import CUT
+from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page

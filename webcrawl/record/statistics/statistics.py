@@ -14,7 +14,7 @@ from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
-from webcrawl.content.recognise.recogniser import SHELL
+from webcrawl.content.recognise import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.series import Series

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.model import Archived, Exchange, Link, Outcome
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.found_links import Found, FoundLink, LinkColumns
-from webcrawl.content.html.link_kinds import REDIRECT
+from webcrawl.content.html.link_kinds import REDIRECT, Found, FoundLink, LinkColumns
 from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Preferences

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.content.neardup.near_duplicates import LIMIT, Clusters
+from webcrawl.content.near_duplicates import LIMIT, Clusters
 from webcrawl.content.page import Page
 from webcrawl.net.shortage import is_ours
 from webcrawl.record.tables import parquet

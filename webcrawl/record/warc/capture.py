@@ -18,7 +18,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
 from webcrawl.base.model import Archived, Exchange, Link
 from webcrawl.base.url_text import visible
-from webcrawl.content.formats.payload_type import identified_type
+from webcrawl.content.formats.sniffing import identified_type
 from webcrawl.record.warc.warc_record import (
     HTML,
     HTTP_REQUEST,

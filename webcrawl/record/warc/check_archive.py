@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
-from webcrawl.content.formats.payload_type import UNNAMED
+from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import lines_of

@@ -25,8 +25,7 @@ from webcrawl.store.lines import pieces_between
 from webcrawl.store.requests_log import KEY, is_open, read
 from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.exclusion_rules import without_comment
-from webcrawl.urls.optout import OptOut
+from webcrawl.urls.exclusion_rules import OptOut, without_comment
 
 
 class Gap(NamedTuple):

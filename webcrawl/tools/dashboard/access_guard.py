@@ -20,7 +20,7 @@ from hashlib import sha256
 from aiohttp import web
 
 from webcrawl.base.program import program
-from webcrawl.net import host_header
+from webcrawl.net import http_answerer
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +65,8 @@ class Guard:
 
     def knows_host(self, header: str | None) -> bool:
         """True if the Host header names us: an attacker's name is none of these, wherever it leads."""
-        name, port = host_header.split(header or "")
-        return port == self.port and host_header.is_ours(name, self._host)
+        name, port = http_answerer.split_host(header or "")
+        return port == self.port and http_answerer.is_own_name(name, self._host)
 
     def knows_origin(self, headers: Mapping[str, str]) -> bool:
         """True if a page of ours sent this form, as far as the browser says."""

@@ -20,7 +20,7 @@ from typing import Any
 from aiohttp import web
 
 from webcrawl.base.markup import Html
-from webcrawl.net.host_header import is_loopback
+from webcrawl.net.http_answerer import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.commands import Ordering, sure_content
 from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Shown, common, crawl_page, crawls_page, crawls_parts

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, tag
-from webcrawl.content.neardup.near_duplicates import DISTANCE, near_duplicates, read_log, reported
+from webcrawl.content.near_duplicates import DISTANCE, near_duplicates, read_log, reported
 from webcrawl.record.statistics.statistics import DEEPEST, lowest
 from webcrawl.record.statistics.tally import GROUPS
 from webcrawl.store.disk import regular

@@ -15,8 +15,7 @@ from webcrawl.record.statistics.statistics import Statistics, host_of, read_line
 from webcrawl.store.disk import LONGEST_LINE, regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
-from webcrawl.urls.seeds.seed_source import is_url, list_paths
+from webcrawl.urls.seeds.seed_source import SeedError, is_url, list_paths
 
 MOST = 20
 ROOM = 1_500_000  # seeds known by name: 165 bytes each; and URLs that a wall answered last: 400

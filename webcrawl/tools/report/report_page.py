@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
-from webcrawl.content.neardup.near_duplicates import DISTANCE
+from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics, host_of
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG

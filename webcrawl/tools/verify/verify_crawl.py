@@ -20,7 +20,7 @@ from webcrawl.crawl.hive.letter_check import check_letters
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_revisits, check_signals
 from webcrawl.frontier.check_state import check_frontier, check_portions, check_seen
 from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
-from webcrawl.net.check_robots import check_robots
+from webcrawl.net.robots_entry import check_robots
 from webcrawl.record.fulltext.check_texts import Texts, check_fulltext
 from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, stored_of
 from webcrawl.record.pagefiles import check_pagefiles

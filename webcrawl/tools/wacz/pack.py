@@ -22,7 +22,7 @@ from webcrawl import __version__
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
-from webcrawl.content.formats.payload_type import UNNAMED
+from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
@@ -48,9 +49,9 @@ from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.places import Known
 from webcrawl.tools.why.saved_settings import values_for, values_of
 from webcrawl.tools.why.url_rules import Filters, Form, form_of
+from webcrawl.urls.exclusion_rules import COMMAND
 from webcrawl.urls.foldings import Folding, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.optout import COMMAND, RulesError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 MIB = 1 << 20

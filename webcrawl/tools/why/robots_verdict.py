@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from webcrawl.base.dates import iso
-from webcrawl.net.robots import parse
+from webcrawl.net.robots import LIMIT, parse, pattern_of, records
 from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
-from webcrawl.net.robots_packed import FIELDS
-from webcrawl.net.robots_syntax import LIMIT, pattern_of, records
+from webcrawl.net.robots_entry import FIELDS
 
 ALLOWED, FORBIDDEN, UNKNOWN, UNREACHABLE, NONE, IGNORED = (
     "allowed",

@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 
 import re2
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.readable import count, url_without_credentials
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE, Sheets
 from webcrawl.tools.why.saved_settings import may_load, values_for
 from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.exclusion_rules import parse_exclusions
+from webcrawl.urls.exclusion_rules import OptOut, parse_exclusions
 from webcrawl.urls.filters.depth import DepthFilter
 from webcrawl.urls.filters.exclusion import CommandedFilter
 from webcrawl.urls.filters.filter_protocol import (
@@ -35,7 +36,6 @@ from webcrawl.urls.filters.known_paths import RULES
 from webcrawl.urls.filters.scope import PageScope, ScopeFilter
 from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
-from webcrawl.urls.optout import OptOut, RulesError
 
 WHY = {
     "scheme": "its scheme is not one that this crawler speaks (http, https, ftp, gopher)",

@@ -13,7 +13,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, KINDS, REDIRECT
-from webcrawl.net.dns_answer import known_without_asking
+from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url

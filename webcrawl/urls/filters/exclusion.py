@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from webcrawl.urls.exclusion_rules import ExclusionRules, optouts_in, parse_exclusions, rules_of
+from webcrawl.base.errors import RulesError
+from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, optouts_in, parse_exclusions, readable, rules_of
 from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
-from webcrawl.urls.optout import OptOut, RulesError, readable
 
 logger = logging.getLogger(__name__)
 

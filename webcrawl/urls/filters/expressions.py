@@ -7,8 +7,8 @@ from typing import Self
 
 import re2
 
+from webcrawl.base.errors import RulesError
 from webcrawl.urls.filters.filter_protocol import Origin, Setup, quiet
-from webcrawl.urls.optout import RulesError
 
 MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving crew need 2 MiB
 

@@ -1,7 +1,6 @@
 """Seed lists, read lazily and resumable at any line: see docs/seeds.md."""
 
-from webcrawl.urls.seeds.seed_list import Seed
-from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_rows import SeedError
+from webcrawl.urls.seeds.seed_reader import Seed, Seeds
+from webcrawl.urls.seeds.seed_source import SeedError
 
 __all__ = ["Seed", "SeedError", "Seeds"]

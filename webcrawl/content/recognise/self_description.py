@@ -1,0 +1,275 @@
+"""Recognises answers that say what they are: "Too many requests", "Page not found", "Please log in".
+
+What counts are a page's own words, without what it quotes, supposes or asks, and in nobody else's name. A denial is
+recognised by its structure, too: an error that turns away who asks, and not what was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+
+from webcrawl.base.page_values import DENIAL, UNKNOWN
+from webcrawl.content.recognise.marks import APART, Marks, Part
+from webcrawl.content.recognise.shape import (
+    MAX_CAPTION_CHARS,
+    MAX_ERROR_CHARS,
+    MAX_STATEMENT_CHARS,
+    MAX_TITLED_CHARS,
+    HtmlAnswer,
+    Shape,
+)
+
+QUOTED = re.compile(r"[\"“”„«「『][^\"“”„«»」』\n]{3,300}[\"“”»」』]")
+FIRST = 6  # statements: who is no page says so at once
+INNER = re.compile(r"(?<=\w)\.(?=\w)")  # of a host's name or a number
+ENDS = re.compile(r"(?<=[.!?])\s+|[。！\n]|(?<=？)| [-\N{EN DASH}] ")  # noqa: RUF001
+# What the box beside it says
+BOX = re.compile(
+    r"\b(I['’]m|I am|ich bin|je (ne )?suis|no soy|soy|non sono|sono|não sou|я)\s(not |kein |pas |не )?"  # noqa: RUF001
+    r"(an? |un |uno |um )?\b((ro|ро)?(bot|бот)(er)?|human|person)\b",  # noqa: RUF001
+    re.IGNORECASE,
+)
+# Servers say "we". Left out are words that others have too: "mon" is a day, "je" is "you" in Dutch
+PERSON = re.compile(
+    r"\bI(['’](m|ve|ll|d)| (am|was|had|have|think|thought|know|found|see|saw|get|got|wrote|use|used|tried|want|would"  # noqa: RUF001
+    r"|will|can|could|did|do|don['’]t|run|ran|made|write|need|like|love|hope|wonder|keep|spent|learned|built))\b"  # noqa: RUF001
+    r"|\b(?i:my(?! account\b)|myself|ich|mein(e[mnrs]?)?|mir|mich|j['’]ai|yo|я|мне|меня|мой|моя)\b"  # noqa: RUF001
+)
+SUPPOSED = re.compile(
+    r"[?？]$|^(how|why|wie|warum|comment|pourquoi|cómo|come|как|почему)\b"  # noqa: RUF001
+    r"|\b(if|when|whenever|wenn|falls|quand|cuando|quando|если|когда"
+    r"|will be (closed|offline|down|unavailable)|says?|said|shows?|shown|means?|indicates?|heißt|qué"
+    r"|users?|visitors?|nutzer|utilisateurs?|usuarios?|пользовател\w*)\b|用户",
+    re.IGNORECASE,
+)
+
+
+def own_words(prose: str) -> str | None:
+    """Return its first statements, one per line; None if a person writes."""
+    prose = BOX.sub(" ", QUOTED.sub(" ", prose))
+    if PERSON.search(prose):
+        return None
+    found = (one for one in ENDS.split(INNER.sub("", prose)) if one and not SUPPOSED.search(one.strip()))
+    return "\n".join(islice(found, FIRST))
+
+
+WAYS = 4  # links to other pages: whoever has more shows a site
+ELSE = frozenset((401, 402, 404, 407, 410))  # these ask for a password, for money, or say that there is nothing
+FAILED = frozenset((*range(500, 503), *range(504, 520)))  # and these that the server failed
+# What nobody writes: a long number, a mixture with digits, an address. Versions come after a slash
+TOKEN = re.compile(r"(?<![\w/.])#?(?:[A-Za-z]{1,4}[-_])?[0-9A-Za-z.:=_+-]{7,}")
+WRITTEN = re.compile(
+    r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
+)  # versions, times, dates
+DIGITS = 3  # in it
+SPARED = re.compile(r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b", re.IGNORECASE)
+
+
+def may_deny(status: int) -> bool:
+    return status >= 400 and status not in ELSE and status not in FAILED
+
+
+def denies(marks: Marks, status: int, shape: Shape, *, walled: bool) -> bool:
+    """Return whether an error turns away a client, a network or a request, with no site around it.
+
+    `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
+    """
+    if not may_deny(status) or not _is_alone(shape):
+        return False
+    said = f"{shape.title}\n{shape.text}"
+    if not walled and not marks.says(Part.DENIES, said):
+        return False
+    if marks.says(Part.GUARDS, said):
+        return True
+    if status == 400 or status >= 500:  # these may fail a request without a reason against it
+        return False
+    return not marks.says(Part.RIGHTS, said) and (marks.says(Part.YOURS, said) or refers(said))
+
+
+def accuses(marks: Marks, shape: Shape, said: str) -> bool:
+    """Return whether a short page with a good status says that a guard has denied a request, and which."""
+    if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
+        return False
+    said = SPARED.sub(" ", said)
+    return all(marks.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
+
+
+def refers(said: str) -> bool:
+    """Return whether it has a reference of the request, or the address from which it came."""
+    found = TOKEN.findall(said)
+    return any(sum(map(str.isdigit, one)) >= DIGITS and not WRITTEN.fullmatch(one) for one in found)
+
+
+def _is_alone(shape: Shape) -> bool:
+    return shape.links <= WAYS and not (shape.sites or shape.passwords or shape.textareas or shape.published)
+
+
+PAGE = ""
+RATELIMIT, MAINTENANCE, LOGIN, SOFT404 = "ratelimit", "maintenance", "login", "soft404"
+WALL = "wall"  # as the word lists call it; the page is then recognised as UNKNOWN, a wall without a vendor
+
+MAX_CHARS_UNDER_TITLE = 12  # prose so short that only the title speaks
+BLOCKED = 999  # LinkedIn and others send it to crawlers; no standard has it
+BY_STATUS = {429: RATELIMIT, BLOCKED: "wall:999"}  # what a failure is whose words say nothing else
+NEEDS_PASSWORD = frozenset((401, 407))
+TITLE_SEPARATOR = re.compile(rf"[{APART}]| [-:] ")
+SUBTITLE = re.compile(r": (\w+ \w+ \w.*)")  # in "404: how we redesigned our error pages", the part after the colon
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRule:
+    """The conditions under which an answer that uses the words of a kind is of that kind."""
+
+    is_possible: Callable[[HtmlAnswer], bool]
+    is_ambiguous: bool = False  # poems, films and companies have such names, so a name alone proves nothing
+    bears_any_prose: bool = False  # the page may go on about other things
+    bears_short_prose: bool = False  # so it may, if it is short and both title and heading agree
+
+
+RULES = {
+    RATELIMIT: ClaimRule(lambda answer: answer.may_replace_page, is_ambiguous=True),
+    MAINTENANCE: ClaimRule(lambda answer: answer.may_replace_page, is_ambiguous=True, bears_short_prose=True),
+    WALL: ClaimRule(lambda answer: answer.may_replace_page and not answer.is_failure, is_ambiguous=True),
+    LOGIN: ClaimRule(lambda answer: answer.has_password_field, bears_any_prose=True),
+    SOFT404: ClaimRule(lambda answer: answer.status < 300, bears_short_prose=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """The words with which a page describes itself."""
+
+    headline: str  # title and headings; all visible text, where a page is short enough to be nothing else
+    title_parts: str  # title and headings, with each part of the title on a line of its own
+    sentences: str  # the first sentences of the prose, without quotations, conditionals and questions
+    is_personal: bool  # somebody writes "I": that is a page, whatever it is about
+
+    @classmethod
+    def of(cls, answer: HtmlAnswer) -> Statement:
+        shape = answer.shape
+        headline = f"{shape.title}\n{shape.heading}"
+        title_parts = "\n".join((*TITLE_SEPARATOR.split(shape.title), shape.heading))
+        if answer.chars <= MAX_ERROR_CHARS and not answer.quotes_code:
+            headline += f"\n{shape.headings}"
+            title_parts += f"\n{shape.headings}"
+            is_short_login = answer.has_password_field and answer.chars <= MAX_STATEMENT_CHARS
+            if answer.is_failure or is_short_login:
+                headline += f"\n{shape.text}"
+        sentences = "" if answer.is_failure else own_words(shape.prose)
+        return cls(headline, title_parts, sentences or "", is_personal=sentences is None)
+
+    @property
+    def all_words(self) -> str:
+        return f"{self.headline}\n{self.sentences}"
+
+
+class SelfDescription:
+    """Finds the kind of an answer in its own words, by the lists of words and names in the table of marks."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._marks = marks
+
+    def kind_of(self, answer: HtmlAnswer) -> str:
+        """Return the kind that the answer claims to be, or PAGE."""
+        if answer.chars > MAX_TITLED_CHARS:
+            return PAGE
+        said = Statement.of(answer)
+        if said.is_personal and not answer.has_password_field:
+            return PAGE
+        for kind in self._marks.kinds(said.headline if answer.is_failure else said.all_words):
+            if RULES[kind].is_possible(answer) and self._is_credible(kind, answer, said):
+                return UNKNOWN if kind == WALL else kind
+        if answer.is_failure:
+            return self._kind_of_failure(answer, said) or BY_STATUS.get(answer.status, PAGE)
+        if self._reports_a_block(answer, said):
+            return UNKNOWN
+        return PAGE
+
+    def _kind_of_failure(self, answer: HtmlAnswer, said: Statement) -> str:
+        """Return the kind of wall behind an error, or PAGE. A server's stock message is no wall."""
+        marks, shape = self._marks, answer.shape
+        says_wall = marks.words(WALL, said.headline)
+        if denies(marks, answer.status, shape, walled=says_wall):
+            return DENIAL
+        if answer.status in NEEDS_PASSWORD or not answer.may_replace_page:
+            return PAGE
+        if says_wall:
+            return UNKNOWN
+        is_ordinary = answer.is_part_of_site or marks.says(Part.RIGHTS, said.headline) or marks.is_stock(said.headline)
+        names_wall = marks.names(WALL, said.headline, whole=False)
+        return UNKNOWN if names_wall and not is_ordinary else PAGE
+
+    def _reports_a_block(self, answer: HtmlAnswer, said: Statement) -> bool:
+        """Return whether a short page with a good status says that the request was blocked."""
+        is_short = answer.chars <= MAX_ERROR_CHARS
+        return answer.status < 300 and is_short and accuses(self._marks, answer.shape, said.all_words)
+
+    def _is_credible(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+        """Return whether the page is of the kind whose words it uses, and not about that kind."""
+        is_all_there_is = answer.is_failure or not (answer.shape.text or answer.shape.mounts)
+        if is_all_there_is:
+            return self._marks.words(kind, said.headline) or self._marks.names(kind, said.headline, whole=False)
+        if answer.is_dated or (kind == WALL and answer.is_part_of_site):
+            return False
+        confirmed = self._is_confirmed(kind, answer, said)
+        if not confirmed and self._is_about_something_else(kind, answer, said):
+            return False
+        return (
+            self._title_names_it(kind, answer, said, confirmed=confirmed)
+            or self._headline_says_it(kind, answer, said, confirmed=confirmed)
+            or self._is_short_and_confirmed(answer, confirmed=confirmed)
+        )
+
+    def _is_confirmed(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+        """Return whether the prose says the same as the title."""
+        if self._marks.words(kind, said.sentences):
+            return True
+        first_sentence = said.sentences.partition("\n")[0]
+        is_caption = answer.prose_chars <= MAX_CAPTION_CHARS
+        return kind == WALL and is_caption and self._marks.names(kind, first_sentence, whole=True)
+
+    def _title_names_it(self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool) -> bool:
+        """Return whether a part of the title is a name of the kind, and nothing but the kind has that name."""
+        acts_like_wall = kind == WALL and answer.acts_by_itself
+        is_trusted = confirmed or acts_like_wall or not RULES[kind].is_ambiguous
+        return is_trusted and self._marks.names(kind, said.title_parts, whole=True)
+
+    def _headline_says_it(self, kind: str, answer: HtmlAnswer, said: Statement, *, confirmed: bool) -> bool:
+        """Return whether title or headings say it in a sentence. Of a wall that needs support from the rest."""
+        if not self._marks.words(kind, said.headline):
+            return False
+        if kind != WALL or confirmed or answer.acts_by_itself:
+            return True
+        return self._marks.words(kind, answer.shape.headings) or answer.prose_chars <= MAX_CHARS_UNDER_TITLE
+
+    def _is_short_and_confirmed(self, answer: HtmlAnswer, *, confirmed: bool) -> bool:
+        """Return whether a short page says it in its prose alone."""
+        return confirmed and answer.chars <= MAX_ERROR_CHARS and not answer.quotes_code
+
+    def _is_about_something_else(self, kind: str, answer: HtmlAnswer, said: Statement) -> bool:
+        """Return whether a page whose prose does not confirm the kind has another subject."""
+        rule = RULES[kind]
+        if kind == SOFT404 and (answer.shape.textareas or self._has_other_subtitle(answer)):
+            return True
+        if kind == RATELIMIT and answer.is_part_of_site:
+            return True
+        if rule.bears_any_prose or answer.prose_chars <= MAX_CAPTION_CHARS:
+            return False
+        is_short = said.sentences != "" and answer.prose_chars <= MAX_ERROR_CHARS
+        return not (rule.bears_short_prose and is_short and self._title_and_heading_agree(kind, answer))
+
+    def _has_other_subtitle(self, answer: HtmlAnswer) -> bool:
+        """Return whether the title goes on after a colon, and not about a missing page."""
+        subtitle = SUBTITLE.search(answer.shape.title)
+        return subtitle is not None and not self._marks.words(SOFT404, subtitle[1])
+
+    def _title_and_heading_agree(self, kind: str, answer: HtmlAnswer) -> bool:
+        titles = [text for text in (answer.shape.title, answer.shape.heading) if text]
+        return all(self._is_title_of(kind, title) for title in titles)
+
+    def _is_title_of(self, kind: str, title: str) -> bool:
+        title_parts = "\n".join(TITLE_SEPARATOR.split(title))
+        return self._marks.words(kind, title) or self._marks.names(kind, title_parts, whole=True)

@@ -1,0 +1,227 @@
+"""Scores of pages and of the words of their links, by a SCORER or by language, in a process of its own.
+
+Whatever the scorer does stays in there. It is made with the first request, which has no pages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from selectolax.lexbor import LexborHTMLParser
+
+from webcrawl.base.loading import load
+from webcrawl.base.model import Timings
+from webcrawl.base.page_values import Scored
+from webcrawl.content.html.text_language import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
+from webcrawl.content.page import Page
+from webcrawl.content.scoring.document import Document
+from webcrawl.content.worker import SHARED, Died, Job, Worker, command_of
+from webcrawl.urls.canonical import canonical_links
+
+MOST = 1000  # links with hreflang
+
+
+def subtag(declared: str) -> str:
+    """The language of an IETF tag, as the detector calls it."""
+    code = declared.replace("_", "-").partition("-")[0].strip().lower()
+    return SAME.get(code, code)
+
+
+def language_of(text: str, declared: str) -> str:
+    """What is declared, unless the text contradicts it; then, or where nothing is, what the text shows.
+
+    Empty if the text is short or its language unlikely. It is the measure of `contradicts_language`.
+    """
+    said = subtag(declared)
+    if len(text) < ENOUGH or not knows_languages() or (said and not contradicts(said, text)):
+        return said
+    found, measure = likely_language(text)
+    return found if said or measure <= LIKELY else ""
+
+
+def fits(language: str, wanted: Collection[str]) -> float | None:
+    """1 for a wanted language, 0 for another; None if it is not known, or nothing is wanted."""
+    return float(language in wanted) if language and wanted else None
+
+
+def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]:
+    """What hreflang says of links, by canonical URL."""
+    named = [
+        (node.attributes.get("href") or "", subtag(node.attributes.get("hreflang") or ""))
+        for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]
+    ]
+    found = canonical_links(base, [address for address, _ in named], Counter())
+    return {url: float(code in wanted) for address, code in named if (url := found[address]) and code not in ("", "x")}
+
+
+HARD = 600.0  # seconds of processor time for a batch; the clock ends it long before, unless many threads work
+ANCHORS = 256  # links of a page whose words are scored
+WORDS = 200  # characters of these
+KNOWN = 1 << 15  # words of links whose scores are remembered: menus come again and again
+LONGEST = 200  # characters of what went wrong
+Score = tuple[float | None, str]  # and why there is none
+Scorer = Callable[[Sequence[Document]], Iterable[Any]]
+
+
+def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
+    """A score for each document, as far as the scorer can be brought to say one: after an error, one by one."""
+    try:
+        return [(one, "") for one in _checked(scorer(documents), len(documents))] if documents else []
+    except Exception as error:  # noqa: BLE001 - the user's code
+        if len(documents) == 1:
+            return [(None, _words_of(error))]
+    return [scores(scorer, [one])[0] for one in documents]
+
+
+def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
+    found = [None if one is None else float(one) for one in given]
+    if len(found) != wanted:
+        raise ValueError(f"{len(found)} scores for {wanted} documents")
+    for one in found:
+        if one is not None and not 0 <= one <= 1:  # nan is not, either
+            raise ValueError(f"{one} is no score from 0 to 1")
+    return found
+
+
+class Scoring:
+    """Reads pages, and has them and the words of their links scored."""
+
+    def __init__(self, scorer: str, languages: Sequence[str]) -> None:
+        """Without a scorer the language decides, and links have no scores of their own."""
+        self._wanted = frozenset(languages)
+        self._scorer: Scorer | None = None
+        self._known: dict[str, float | None] = {}
+        if scorer:
+            found = load(scorer)
+            self._scorer = found() if isinstance(found, type) else found
+
+    def scored(self, pages: Sequence[Page]) -> list[list[Any]]:
+        """The fields of a `Scored` for each."""
+        read = [self._read(page) for page in pages]
+        fitting = [fits(one.language, self._wanted) for one, _ in read]
+        if self._scorer is None:
+            found: list[Score] = [(fit, "") for fit in fitting]
+            words: list[dict[str, float]] = [{} for _ in read]
+        else:
+            found = scores(self._scorer, [one for one, _ in read])
+            words = self._anchors(self._scorer, pages)
+        return [
+            [score, one.language, fit, anchors, named, flaw]
+            for (one, named), fit, (score, flaw), anchors in zip(read, fitting, found, words, strict=True)
+        ]
+
+    def _read(self, page: Page) -> tuple[Document, dict[str, float]]:
+        found = page.all_found
+        language = language_of(page.visible_text, page.language)
+        named = tongues(page.body, found.base, self._wanted) if self._wanted and found.links else {}
+        return Document(page.visible_text, page.url, found.title, language), named
+
+    def _anchors(self, scorer: Scorer, pages: Sequence[Page]) -> list[dict[str, float]]:
+        each: list[dict[str, str]] = []
+        for page in pages:
+            columns = page.columns
+            links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
+            each.append({url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()})
+        some = [dict([*one.items()][:ANCHORS]) for one in each]
+        new = [*dict.fromkeys(text for one in some for text in one.values() if text not in self._known)]
+        if len(self._known) + len(new) > KNOWN:
+            self._known.clear()
+            new = [*dict.fromkeys(text for one in some for text in one.values())]
+        given = scores(scorer, [Document(text, is_anchor=True) for text in new])
+        self._known.update((text, score) for text, (score, _) in zip(new, given, strict=True))
+        return [{url: score for url, text in one.items() if (score := self._known[text]) is not None} for one in some]
+
+
+def page_of(url: str, content_type: str, body: bytes) -> Page:
+    headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
+    return Page(url, 200, headers, body, content_type.partition(";")[0].strip().lower(), 0, "", "", 0.0, Timings(), 0)
+
+
+JOB = "webcrawl.content.scoring.scoring:score_job"
+
+
+def score_job(path: str, languages: str) -> Job:
+    """The scoring of batches: a line of JSON with URL, Content-Type and length of each page, and bodies."""
+    scoring: Scoring | None = None
+
+    def read(data: bytes) -> Any:
+        nonlocal scoring
+        if scoring is None:
+            try:
+                scoring = Scoring(path, [one for one in languages.split(",") if one])
+            except Exception as error:  # noqa: BLE001 - the user's code
+                return _words_of(error)
+        head, _, rest = data.partition(b"\n")
+        pages, at = [], 0
+        for url, content_type, size in json.loads(head):
+            pages.append(page_of(url, content_type, rest[at : at + size]))
+            at += size
+        return scoring.scored(pages)
+
+    return Job(read, memory=None, seconds=HARD)
+
+
+def _words_of(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST]
+
+
+WALL, START = 20.0, 120.0  # seconds for a batch, and for a scorer to load what it needs
+DEATHS = 2  # of the process over one batch, after which the rest of it has no score
+DIED = Scored(None, flaw="the scorer's process died, or took too long")
+
+
+class Body(NamedTuple):
+    """An answer to be scored."""
+
+    url: str
+    content_type: str
+    data: bytes
+
+
+class ScoreProcess(Worker):
+    """One batch after the other. OSError if the scorer cannot be made."""
+
+    tries = 1
+
+    def __init__(self, scorer: str, languages: Sequence[str], *, wall: float = WALL) -> None:
+        super().__init__("pages for their scores", command_of(JOB, scorer, ",".join(languages)), wall / SHARED)
+        self._of_batch = wall
+
+    def scored(self, bodies: Sequence[Body]) -> list[Scored]:
+        """What is said of each. When the process dies, each is tried by itself: it was one of them."""
+        try:
+            return self._scored(bodies)
+        except Died:
+            deaths, found = 1, list[Scored]()
+        for body in bodies if len(bodies) > 1 else ():
+            try:
+                found += self._scored([body]) if deaths <= DEATHS else [DIED]
+            except Died:
+                deaths += 1
+                found.append(DIED)
+        return found or [DIED] * len(bodies)
+
+    def _scored(self, bodies: Sequence[Body]) -> list[Scored]:
+        head = json.dumps([(one.url, one.content_type, len(one.data)) for one in bodies]).encode()
+        found = self.ask(b"\n".join((head, b"".join(one.data for one in bodies))), _read)
+        if len(found) != len(bodies):
+            raise Died(self._what)
+        return found
+
+    def _open(self) -> None:
+        """A process that has its scorer: what that lacks is told by an empty batch."""
+        super()._open()
+        self._wall = START
+        try:
+            answer = self._ask(b"[]\n")
+        finally:
+            self._wall = self._of_batch
+        if isinstance(answer, str):
+            raise OSError(answer)
+
+
+def _read(answer: Any) -> list[Scored]:
+    return [Scored(*one) for one in answer]

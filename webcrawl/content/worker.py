@@ -1,0 +1,211 @@
+"""Has bodies read in a process of its own, whatever they do to it.
+
+`Worker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve` gets bodies through a
+socket that is its standard input. Limits that it sets itself end it when a body takes too much; the Worker starts
+another one. It ends by itself when the other end of the socket is closed, at the latest after the seconds that a body
+may take.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
+
+from webcrawl.base.own_process import PYTHON, environment
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+SIZE = struct.Struct("<Q")
+READY = b"R"
+SHARED = 10  # times the processor time that a worker may take: it may have to share its processor
+TRIES = 30  # to start a process, with PAUSE seconds between them
+PAUSE = 1.0
+LARGEST = 1 << 26  # bytes of an answer
+
+
+def command_of(job: str, *arguments: str) -> tuple[str, ...]:
+    """The command that starts a process for a job, `module:function`: of these arguments the function makes the Job."""
+    return (*PYTHON, "-m", "webcrawl.content.worker", job, *arguments)
+
+
+class Died(Exception):  # noqa: N818 - reads as what it is
+    """The process has ended over a body, or has said nothing of sense about it."""
+
+
+class Worker:
+    """One body after the other. Its process is started with the first one, and again when it has died."""
+
+    tries = TRIES
+
+    def __init__(self, what: str, command: tuple[str, ...], seconds: float, **environ: str) -> None:
+        """`what` it reads, in words; `command` starts a process that takes at most so many seconds for a body.
+
+        `environ`: variables of the process's environment, beside ours.
+        """
+        self._what, self._command, self._environ = what, command, environ
+        self._wall = SHARED * seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: socket.socket | None = None
+        self._closed = False
+
+    def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
+        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means Died.
+
+        OSError if no process can be started, for longer than a short while: that is nothing the body did.
+        """
+        for last in (False, True):
+            self._start()
+            try:
+                return read(self._ask(body))
+            except (OSError, ValueError) as error:
+                ended = self._end()
+                if ended == -signal.SIGKILL and not last and not self._closed:
+                    continue  # by somebody else, perhaps for want of memory: its own limits end it in other ways
+                raise Died(self._what) from error
+        raise AssertionError
+
+    def kill(self) -> None:
+        """Ends the process at once, from any thread, and what is being read; call `close` afterwards."""
+        self._closed = True
+        process = self._process
+        if process is not None:
+            with suppress(OSError):
+                process.kill()
+
+    def close(self) -> None:
+        """The process has ended when this returns. Not while something is being read."""
+        self.kill()
+        self._end()
+
+    def _ask(self, body: bytes) -> Any:
+        wire = self._wire
+        if wire is None:
+            raise OSError("no process")
+        wire.settimeout(self._wall)
+        wire.sendall(SIZE.pack(len(body)) + body)
+        (size,) = SIZE.unpack(self._exactly(wire, SIZE.size))
+        if size > LARGEST:
+            raise ValueError("too large an answer")
+        return json.loads(self._exactly(wire, size))
+
+    def _exactly(self, wire: socket.socket, size: int) -> bytes:
+        pieces, end = bytearray(), time.monotonic() + self._wall
+        while len(pieces) < size:
+            wire.settimeout(max(end - time.monotonic(), 0.001))
+            piece = wire.recv(min(size - len(pieces), 1 << 20))
+            if not piece:
+                raise ConnectionResetError("the worker has ended")
+            pieces += piece
+        return bytes(pieces)
+
+    def _start(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            return
+        self._end()
+        if self._closed:
+            raise OSError("closed")
+        for attempt in range(1, self.tries + 1):
+            try:
+                self._open()
+            except OSError as error:
+                self._end()
+                if attempt == self.tries or self._closed:
+                    raise OSError(f"no process to read {self._what} in: {error}") from error
+                if attempt == 1:
+                    rest = (self.tries - 1) * PAUSE
+                    logger.warning("No process to read %s in: %s; trying again for %d s", self._what, error, rest)
+                time.sleep(PAUSE)
+            else:
+                break
+        if self._closed:  # meanwhile, when there was no process yet to kill
+            self._end()
+            raise OSError("closed")
+
+    def _open(self) -> None:
+        """Starts the worker, and waits until it says that it is ready."""
+        ours, theirs = socket.socketpair()
+        self._wire = ours
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command
+                self._command,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=environment() | self._environ,
+                start_new_session=True,  # Ctrl-C is the crawl's
+            )
+        ours.settimeout(self._wall)
+        if ours.recv(1) != READY:
+            raise ConnectionResetError("the process ends at once")
+
+    def _end(self) -> int | None:
+        """End the process if it runs, and return how it ended."""
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        try:
+            ended = process.wait(0.2)  # one that its limits ended may not be gone yet
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return None
+        return ended
+
+
+class Job(NamedTuple):
+    """What a process makes of bodies, and how much it may take for that."""
+
+    read: Callable[[bytes], Any]  # the answer to a body is a JSON value
+    memory: int | None  # bytes of address space; without a limit it may write files, too
+    seconds: float  # of processor time for a body
+    files: int | None = None  # with 0, a body that gets the better of its reader opens no file and no socket
+
+
+def serve(job: Job) -> None:
+    """Answer one body after the other, within the limits of the job."""
+    wire = socket.socket(fileno=0)
+    limits = {} if job.memory is None else {resource.RLIMIT_AS: job.memory, resource.RLIMIT_FSIZE: 0}
+    if job.files is not None:
+        limits[resource.RLIMIT_NOFILE] = job.files
+    for limit, most in {**limits, resource.RLIMIT_CORE: 0}.items():
+        resource.setrlimit(limit, (most, most))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    wire.sendall(READY)
+    while head := _exactly(wire, SIZE.size):
+        body = _exactly(wire, *SIZE.unpack(head))
+        signal.setitimer(signal.ITIMER_PROF, job.seconds)
+        answer = json.dumps(job.read(body)).encode()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        wire.sendall(SIZE.pack(len(answer)) + answer)
+
+
+def _exactly(wire: socket.socket, size: int) -> bytes:
+    """So many bytes; none if the other end is closed."""
+    pieces, left = [], size
+    while left:
+        piece = wire.recv(min(left, 1 << 20))
+        if not piece:
+            return b""
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
+
+
+if __name__ == "__main__":
+    module, _, name = sys.argv[1].partition(":")
+    serve(getattr(import_module(module), name)(*sys.argv[2:]))

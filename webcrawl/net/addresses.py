@@ -1,0 +1,261 @@
+"""The addresses of a host: in which order they are tried, and a race among them.
+
+Where one family, IPv6 or IPv4, is broken and the other one is well, no host is charged for that (`Families`). Of a
+host of which one address is silent and another is not, that one is remembered; so is one that gives no answer.
+
+A silent address costs a quarter of a second (`race`; RFC 8305, simplified). The next address is tried when the one
+before has failed, or has been silent for STAGGER. The first that accepts wins; the other attempts are dropped before
+anything was sent. Where the first address is quick this costs a timer, no task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any, Generic, Protocol, TypeVar
+
+from webcrawl.base.doubling import Doubling
+from webcrawl.net.errors import DOUBTFUL, AddressRefused, ConnectFailed, FetchError, NoFamily
+
+logger = logging.getLogger(__name__)
+
+# Unrelated addresses of a family that fail in a row while the other one works. Nearly all hosts have IPv4, dead ones
+# come together in lists, and a false alarm holds up everybody.
+ENOUGH = {4: 100, 6: 10}
+FIRST, LONGEST = 5.0, 960.0  # seconds until one more address of a broken family is tried; doubled each time
+MOST = 1000  # failures in a row that are remembered while the other family is silent too
+HOSTS = 1 << 14  # whose address is remembered; the oldest is forgotten
+NETWORKS = {4: 24, 6: 48}  # bits of an address that say whose it is
+_NAMES = {4: "IPv4", 6: "IPv6"}
+
+
+@dataclass(slots=True)
+class _Family:
+    failed: set[str] = field(default_factory=set)  # networks, since the last connection
+    pause: Doubling = field(default_factory=lambda: Doubling(FIRST, LONGEST))  # none: it works
+    until: float = 0.0
+    connected: bool = False  # since the other family began to fail
+
+
+class Families:
+    """Hears how each attempt to connect ends."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._of = {4: _Family(), 6: _Family()}
+        self._broken = False
+        self._best: dict[str, str] = {}  # host -> the address that accepted where the first one did not
+        self._worst: dict[str, str] = {}  # host -> the address that accepted last and gave no answer
+
+    def order(self, addresses: list[str], host: str = "") -> list[str]:
+        """The addresses in the order in which to try them; raises NoFamily if none is worth it for now."""
+        best = self._best.get(host)
+        if best in addresses:
+            addresses = [best, *(address for address in addresses if address != best)]
+        worst = self._worst.get(host)
+        if worst in addresses:
+            addresses = [*(address for address in addresses if address != worst), worst]
+        if not self._broken:
+            return addresses
+        good = [address for address in addresses if not self._of[_version(address)].pause.last]
+        bad = [address for address in addresses if self._of[_version(address)].pause.last]
+        if good or not bad:
+            return good + bad
+        now = self._clock()
+        number = _version(bad[0])
+        family = self._of[number]
+        if now < family.until:
+            raise NoFamily(f"{_NAMES[number]} does not work", wait=family.until - now)
+        self._pause(family, now)
+        return bad[:1]
+
+    def is_worth_asking(self, number: int) -> bool:
+        """True if addresses of the family may be of use. Of a broken one a single host is told so at a time."""
+        family, now = self._of[number], self._clock()
+        if not family.pause.last:
+            return True
+        if now < family.until:
+            return False
+        self._pause(family, now)
+        return True
+
+    def prefer(self, host: str, address: str) -> None:
+        """The address has accepted a connection, and one that was tried before it had not."""
+        _note(self._best, host, address)
+        if self._worst.get(host) == address:  # the other ones are no better
+            del self._worst[host]
+
+    def avoid(self, host: str, address: str) -> None:
+        """The address has accepted a connection, and no TLS was spoken on it, or no byte of an answer came."""
+        _note(self._worst, host, address)
+
+    def blame(self, addresses: list[str], error: FetchError) -> FetchError:
+        """The error of a host none of whose addresses, at least one, has accepted a connection."""
+        families = [self._of[_version(address)] for address in addresses]
+        if not all(family.pause.last for family in families):
+            return error
+        return NoFamily(str(error), wait=max(families[0].until - self._clock(), 0.0))
+
+    def connected(self, address: str) -> None:
+        """An address of its family has accepted a connection."""
+        number = _version(address)
+        family = self._of[number]
+        family.connected = True
+        if family.failed:
+            family.failed.clear()
+        if family.pause.last:
+            family.pause.reset()
+            self._broken = any(one.pause.last for one in self._of.values())
+            logger.info("%s works again", _NAMES[number])
+
+    def silent(self, address: str) -> None:
+        """Another address has accepted a connection while this one had not answered yet."""
+        self.failed(address, no_route=False)
+
+    def failed(self, address: str, *, no_route: bool) -> None:
+        """An address did not accept one; `no_route`: this machine knows no way there."""
+        number = _version(address)
+        family, other = self._of[number], self._of[10 - number]
+        if family.pause.last:
+            return
+        if not family.failed:
+            other.connected = False
+        family.failed.add(str(ip_network(f"{address}/{NETWORKS[number]}", strict=False)))
+        # Many machines have no IPv6; without IPv4 there is no network at all, unless IPv6 connects
+        certain = no_route and (number == 6 or other.connected)
+        if not certain and (len(family.failed) < ENOUGH[number] or not other.connected):
+            if len(family.failed) >= MOST:
+                family.failed.clear()
+            return
+        why = "this machine has no route" if certain else f"{len(family.failed)} networks in a row are away"
+        family.failed.clear()
+        self._pause(family, self._clock())
+        self._broken = True
+        logger.warning(
+            "%s does not work (%s): its addresses are asked last, hosts without others wait", _NAMES[number], why
+        )
+
+    def _pause(self, family: _Family, now: float) -> None:
+        family.until = now + family.pause.next()
+
+
+def _note(known: dict[str, str], host: str, address: str) -> None:
+    known.pop(host, None)
+    known[host] = address
+    if len(known) > HOSTS:
+        del known[next(iter(known))]
+
+
+def _version(address: str) -> int:
+    return 6 if ":" in address else 4
+
+
+STAGGER = 0.25  # seconds, RFC 8305 5
+MOST_TRIED = 4  # addresses: a name with a hundred dead ones must not cost a hundred attempts
+
+
+class Connected(Protocol):
+    """A connection."""
+
+    def abort(self) -> None: ...
+
+
+C = TypeVar("C", bound=Connected)
+
+
+async def race(
+    addresses: list[str],
+    connect: Callable[[str], Coroutine[Any, Any, C]],
+    overtaken: Callable[[str], None],
+    more: Callable[[], Coroutine[Any, Any, list[str]]] | None = None,
+    most: int = MOST_TRIED,
+) -> C:
+    """The connection to the first of these that accepts; raises the error that says most of the host.
+
+    `more` gives all addresses, among them some that are asked for only now. `overtaken` hears of the silent ones.
+    """
+    first = addresses[0]
+
+    async def others() -> C | None:
+        known = addresses if more is None else await more()
+        left = [address for address in known if address != first]
+        return await race(left, connect, overtaken, most=most - 1) if left else None
+
+    if most == 1 or (len(addresses) == 1 and more is None):
+        return await connect(first)
+    rivals = _Rivals(others, asyncio.current_task())
+    timer = asyncio.get_running_loop().call_later(STAGGER, rivals.begin)
+    try:
+        return await connect(first)
+    except asyncio.CancelledError:
+        won = rivals.won()
+        if won is None:
+            raise
+        overtaken(first)
+        return won
+    except (AddressRefused, ConnectFailed) as error:
+        if isinstance(error, AddressRefused):  # who leads inside is not asked for other ways there
+            more = None
+        timer.cancel()
+        return await rivals.instead_of(error)
+    finally:
+        timer.cancel()
+        rivals.end()
+
+
+class _Rivals(Generic[C]):
+    """The attempts with all addresses but the first. They cancel the task `first`, which tries that, as timeouts do."""
+
+    __slots__ = ("_before", "_first", "_others", "_task")
+
+    def __init__(self, others: Callable[[], Coroutine[Any, Any, C | None]], first: asyncio.Task[Any] | None) -> None:
+        self._others, self._first = others, first
+        self._task: asyncio.Task[C | None] | None = None
+        self._before = -1  # cancellations of the first attempt before it was overtaken
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._others())
+        self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[C | None]) -> None:
+        if self._first is not None and _result(task) is not None:
+            self._before = self._first.cancelling()
+            self._first.cancel()
+
+    def won(self) -> C | None:
+        """The connection by which the first address was overtaken; None if somebody else has cancelled the attempt."""
+        if self._first is None or self._task is None or self._before < 0 or self._first.uncancel() > self._before:
+            return None
+        task, self._task = self._task, None
+        return _result(task)
+
+    async def instead_of(self, error: FetchError) -> C:
+        """A connection to one of them, now that the first address has failed with this error."""
+        self._first = None
+        try:
+            found = await (self._task or self._others())
+        except (AddressRefused, ConnectFailed) as other:
+            raise max(error, other, key=_weight) from None
+        self._task = None
+        if found is None:
+            raise error
+        return found
+
+    def end(self) -> None:
+        """Drop what is not wanted any more."""
+        self._first = None
+        if self._task is not None and not self._task.cancel() and (unwanted := _result(self._task)) is not None:
+            unwanted.abort()
+
+
+def _result(task: asyncio.Task[C | None]) -> C | None:
+    return None if task.cancelled() or task.exception() is not None else task.result()
+
+
+def _weight(error: FetchError) -> int:
+    """A host that is away is charged for that, and not for what is said of its other addresses."""
+    return isinstance(error, ConnectFailed) + (error.sign in DOUBTFUL)

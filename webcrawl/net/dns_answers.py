@@ -1,0 +1,302 @@
+"""What name servers answer: the result of a query, the answers that need none, and doubts about both.
+
+No query is needed for literal addresses, for what cannot be a name, and for the names of HOSTS_FILE. `Silence`
+notices that no name server answers: then names that cannot be resolved are nobody's fault. `Witnesses` tell names
+that do not exist from name servers that deny names which they knew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
+from typing import Protocol
+
+from webcrawl.base.readable import count
+
+logger = logging.getLogger(__name__)
+
+
+class Failure(Enum):
+    """Why a name has no address: message, whether it is permanent, seconds it is cached.
+
+    RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
+    A denial is kept for less time than passes until a host is given up for it, whatever RFC 2308 allows: it may be a
+    lie, and is asked for again before it counts.
+    """
+
+    NO_NAME = ("no host of that name", True, 2.0)
+    NO_ADDRESS = ("the name has no address", True, 2.0)
+    BAD_NAME = ("not a valid DNS name", True, 600.0)
+    DENIED = ("the name servers deny this name, and names that they knew", False, 30.0)
+    UNPROVEN = ("the name servers have denied all names so far, or led inside: not believed", False, 30.0)
+    SERVER_FAILED = ("the name server failed", False, 30.0)
+    REFUSED = ("the name server refused", False, 30.0)
+    BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
+    TIMEOUT = ("no answer from a name server", False, 30.0)
+    NO_SOCKET = ("this machine has no socket for the question", False, 0.0)
+    CLOSED = ("the resolver is closed", False, 0.0)
+
+    def __init__(self, words: str, permanent: bool, seconds: float) -> None:  # noqa: FBT001 - a row of the enum
+        self.words = words
+        self.permanent = permanent
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Addresses and their TTL in seconds, or a failure."""
+
+    addresses: tuple[str, ...] = ()
+    ttl: float = 0.0
+    failure: Failure | None = None
+    half: bool = field(default=False, compare=False)  # of IPv4, and IPv6 was not asked for: Lookup.ask_six does
+
+
+class Lookup(Protocol):
+    """Queries a name, without caching: CachingResolver does that."""
+
+    async def ask(self, host: str) -> Answer:
+        """The answer for a lower-case name without trailing dot. Every failure is an Answer."""
+        ...
+
+    async def ask_six(self, host: str) -> Answer:
+        """The IPv6 addresses of a name whose answer was half."""
+        ...
+
+    async def probe(self) -> None:
+        """Raise DnsFailed, with a one-line message for the user, if no server answers at all."""
+        ...
+
+    async def check(self, host: str) -> Answer:
+        """Ask the servers for a name now, past any cache; addresses may be missing, and are not judged then."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel pending queries and leave nothing running."""
+        ...
+
+
+LONGEST_NAME = 253  # RFC 1035 2.3.4, as text
+# The URL Standard's "ends in a number": such a host is an IPv4 address or invalid. Some resolvers would read 0x7f.1 as
+# 127.0.0.1.
+_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9a-fA-F]*)", re.DOTALL).fullmatch
+LOOPBACK = "127.0.0.1"
+_LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
+
+
+def known_without_asking(host: str) -> Answer | None:
+    """The answer for an address in the URL Standard's spelling, this machine's own name or an invalid one.
+
+    None if a query is needed.
+    """
+    if ":" in host or _NUMBER(host):
+        return _literal(host)
+    if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):
+        return Answer(failure=Failure.BAD_NAME)
+    if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 6.3: no name server is asked
+        return Answer((LOOPBACK,), float("inf"))
+    return None
+
+
+def _literal(host: str) -> Answer:
+    try:
+        address = ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return Answer(failure=Failure.BAD_NAME)
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        return Answer(failure=Failure.BAD_NAME)
+    return Answer((str(address),), float("inf"))
+
+
+def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
+    """Lower-case name -> its addresses in file order; ValueError names a bad line."""
+    hosts: dict[str, tuple[str, ...]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        address, *names = line.partition("#")[0].split() or [""]
+        if not address:
+            continue
+        try:
+            address = str(ip_address(address))
+        except ValueError as error:
+            raise ValueError(f"{path}, line {number}: begins with no address") from error
+        if not names:
+            raise ValueError(f"{path}, line {number}: no name follows the address")
+        for name in names:
+            key = name.lower().removesuffix(".")
+            hosts[key] = (*hosts.get(key, ()), address)
+    return hosts
+
+
+ENOUGH = 8  # unrelated names in a row that got no answer, before names are asked for that had one
+GAP = 3.0  # seconds between two such questions while nobody answers
+WAIT = 10.0  # seconds until a name is asked for again that was not resolved because of that
+GOOD = 4  # names that are remembered because they had an answer, or because they led somewhere
+REMIND = 3600.0  # seconds between two lines about it
+LATER = frozenset((Failure.TIMEOUT, Failure.SERVER_FAILED, Failure.REFUSED))
+WORDS = frozenset((None, Failure.NO_NAME, Failure.NO_ADDRESS))  # a name server's own word on a name
+
+
+class Silence:
+    """Hears every answer, and asks again for names that were resolved before it believes that the servers are away.
+
+    So a crawl with nothing left but names whose own servers are dead still ends.
+    """
+
+    def __init__(self, ask: Callable[[str], Awaitable[Answer]], clock: Callable[[], float]) -> None:
+        self._ask, self._clock = ask, clock
+        self.on = False
+        self.on_begin: Callable[[float], None] = lambda _: None  # called with the time of the last answer
+        self.on_end: Callable[[], None] = lambda: None
+        self._word_at = 0.0
+        self._failed: set[str] = set()  # the last two labels of each name, so that names of one domain are one
+        self._good: deque[str] = deque(maxlen=GOOD)
+        self._task: asyncio.Task[None] | None = None
+        self._next = self._began = self._told = 0.0
+
+    def heard(self, name: str, answer: Answer, begun: float) -> None:
+        """The answer to a question that was asked at `begun`."""
+        if answer.failure in WORDS:
+            self._word_at = self._clock()
+            self._failed.clear()
+            if answer.failure is None and name not in self._good:
+                self._good.append(name)
+            if self.on:
+                self._end()
+        elif answer.failure in LATER and begun > self._word_at:
+            self._failed.add(".".join(name.rsplit(".", 2)[-2:]))
+            if len(self._failed) >= ENOUGH and self._task is None:
+                self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def may_ask(self) -> bool:
+        """True if a name may be asked for. While nobody answers, a known one is, or if there is none, one at a time."""
+        if not self.on:
+            return True
+        if self._good or self._clock() < self._next:
+            return False
+        self._next = self._clock() + GAP
+        return True
+
+    async def close(self) -> None:
+        """Asks no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        """Asks for known names until one has an answer."""
+        try:
+            while len(self._failed) >= ENOUGH:
+                if self._good:
+                    self._good.rotate()
+                    begun = self._clock()
+                    self.heard(self._good[0], await self._ask(self._good[0]), begun)
+                if len(self._failed) >= ENOUGH:
+                    self._begin()
+                    await asyncio.sleep(GAP)
+        finally:
+            self._task = None
+
+    def _begin(self) -> None:
+        now = self._clock()
+        if not self.on:
+            self.on, self._began, self._told = True, now, now
+            logger.warning(
+                "no name server answers, for %d names in a row: only hosts with known addresses are fetched",
+                len(self._failed),
+            )
+            self.on_begin(self._word_at)
+        elif now - self._told >= REMIND:
+            self._told = now
+            logger.warning("still no answer of a name server after %.0f minutes", (now - self._began) / 60)
+
+    def _end(self) -> None:
+        self.on = False
+        logger.info("name servers answer again after %.0f seconds", self._clock() - self._began)
+        self.on_end()
+
+
+Admits = Callable[[str], bool]
+"""True if the crawl may connect to an address."""
+
+SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
+FRESH = 10.0  # seconds for which what was learnt of the name servers holds
+
+
+class Witnesses:
+    """Hears every answer. Where a name is denied, names that led somewhere are asked for again, past any cache.
+
+    If all of these are denied as well, the name servers lie: those of a hotel that wants to be paid, or of a network
+    that is filtered. Where they do not, this costs nothing as long as names are found: one question in FRESH seconds,
+    and one for those that were denied a moment before, is the most.
+    """
+
+    def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
+        self._check, self._admits, self._clock = check, admits, clock
+        self.names: deque[str] = deque(maxlen=GOOD)
+        self._denied: set[str] = set()  # before any name led somewhere
+        self._lock = asyncio.Lock()
+        self._found_at = self._lied_at = -FRESH
+        self._lies = False
+
+    def leads(self, answer: Answer) -> bool:
+        """True if it has an address that the crawl may connect to."""
+        return answer.failure is None and any(map(self._admits, answer.addresses))
+
+    async def confirm(self, name: str, answer: Answer, since: float = -FRESH) -> Answer:
+        """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
+
+        `since`: when it was denied before. A host is given up by the second denial, so only what was found between
+        the two speaks for it.
+        """
+        if self.leads(answer):
+            if name not in self.names:
+                self.names.append(name)
+            self._found()
+            return answer
+        if answer.failure not in WORDS:  # with addresses, these are all inside
+            return answer
+        if not self.names:
+            if len(self._denied) < SUSPECT:
+                self._denied.add(name)
+            return answer if name in self._denied else Answer(failure=Failure.UNPROVEN)
+        async with self._lock:
+            return answer if await self._is_true(since) else Answer(failure=Failure.DENIED)
+
+    async def _is_true(self, since: float) -> bool:
+        now = self._clock()
+        if not self.names or (now - self._found_at < FRESH and self._found_at >= since):
+            return True
+        if now - self._lied_at < FRESH:
+            return False
+        answers = []
+        for name in [*self.names]:  # another one may be found meanwhile
+            answers.append(answer := await self._check(name))
+            if self.leads(answer) or (answer.failure is None and not answer.addresses):
+                self._found()
+            if self._found_at >= now:
+                return True
+        self._lied_at = self._clock()  # or fail: then nobody knows
+        if all(answer.failure in WORDS for answer in answers):
+            self._lie()
+        return False
+
+    def _found(self) -> None:
+        self._found_at = self._clock()
+        if self._lies:
+            self._lies = False
+            logger.info("name servers lead to hosts again")
+
+    def _lie(self) -> None:
+        if not self._lies:
+            self._lies = True
+            logger.warning(
+                "name servers deny %s that led to hosts before, or lead them inside: no host is given up for that",
+                count(len(self.names), "name"),
+            )

@@ -1,0 +1,314 @@
+"""What holds back the reading of answers: BANDWIDTH_MAX, and room in memory for large bodies.
+
+`Bandwidth` is a token bucket over the bytes of answers, which holds back requests first and reading second. A request
+that is handed out takes as many bytes from the bucket as answers had lately; what it gets in the end is settled when
+it is finished. While the bucket is empty no request is handed out, so small answers never wait. An answer that is
+longer than FREE is not read on while the bucket is empty (docs/decisions/net-connections.md).
+
+`Room` is what bodies have beyond their first 2 MiB: so much for all of them together. A sitemap that finds none left
+is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers send no more while nobody
+reads. So memory has a bound, however many large bodies are on their way.
+
+The download that began to need room first may always go on, as long as no other download is complete: nobody else
+would ever give room back. So downloads cannot wait for each other for ever. Complete ones are being processed and
+give back theirs soon, unless they wait for a download themselves: after PATIENCE seconds a download goes on in any
+case.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+BURST = 0.25  # seconds' worth of bytes that the bucket saves for later
+FREE = 65_536  # bytes of an answer that are read whatever the bucket has: its request has waited for them
+TICK = 0.01  # seconds between two looks while answers wait to be read on
+FIRST_GUESS = 20_000.0  # bytes of an answer
+MEMORY = 0.98  # weight of earlier answers in the mean, at each later one
+WINDOW = 8  # a connection's buffer in the kernel takes this part of a second's bytes,
+NARROW, WIDE = 32_768, 4 << 20  # but not less than NARROW; more than WIDE is the system's own affair
+
+
+class Held(Protocol):
+    """An answer that can be told not to be read for a while."""
+
+    def hold(self) -> None: ...
+
+    def go_on(self) -> None: ...
+
+
+class Bandwidth:
+    """`rate` in bytes per second; 0 is no limit. `held`: nothing may be handed out."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.rate = 0
+        self.held = False
+        self.on_end: Callable[[], None] = lambda: None  # called when something may be handed out again
+        self._level = self._at = 0.0  # bytes in the bucket; below 0 they are owed
+        self._reserved = 0.0  # bytes taken for answers that have not come yet
+        self._open = 0  # requests handed out
+        self._sum, self._ends = FIRST_GUESS, 1.0  # bytes of earlier answers, and their number, both fading
+        self._waiting: deque[Held] = deque()
+        self._portion = 1
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0  # when it fires, by the clock
+
+    def limit(self, rate: int) -> None:
+        """Set the rate, in bytes per second; what is on its way counts only if there was a limit before."""
+        self._refill()
+        if not rate or not self.rate:
+            self._level, self._reserved, self._open = rate * BURST, 0.0, 0
+        self.rate = rate
+        self._stop()
+        if rate:
+            self._judge()
+        else:
+            while self._waiting:
+                self._waiting.popleft().go_on()
+            if self.held:
+                self._end()
+
+    @property
+    def window(self) -> int:
+        """Bytes that may come on a connection before they are read; 0: as many as the system likes."""
+        size = max(self.rate // WINDOW, NARROW)
+        return size if size < WIDE else 0
+
+    # -- what happens
+
+    def take(self) -> None:
+        """A request is handed out."""
+        if not self.rate:
+            return
+        self._refill()
+        mean = self._sum / self._ends
+        self._open += 1
+        self._reserved += mean
+        self._level -= mean
+        self._judge()
+
+    def received(self, size: int) -> bool:
+        """Bytes of an answer have come; whether a long one is to wait."""
+        if not self.rate:
+            return False
+        free = min(size, self._reserved)
+        self._reserved -= free
+        if size > free:
+            self._refill()
+            self._level -= size - free
+            self._judge()
+        return self._level < 0
+
+    def wait(self, answer: Held) -> None:
+        """Reads on when there is room."""
+        answer.hold()
+        self._waiting.append(answer)
+        self._portion = 1
+        self._judge()
+
+    def finished(self, size: int | None) -> None:
+        """A request that was handed out is finished: what it took too much is given back.
+
+        `size`: bytes of its answer, if others may be expected to be like it.
+        """
+        if size is not None:
+            self._sum, self._ends = MEMORY * self._sum + size, MEMORY * self._ends + 1
+        if not self._open or not self.rate:  # it was handed out before there was a limit
+            return
+        self._open -= 1
+        excess = self._reserved - self._open * self._sum / self._ends
+        if excess > 0:
+            self._refill()
+            self._reserved -= excess
+            self._level += excess
+            self._judge()
+
+    # -- the bucket
+
+    def _refill(self) -> None:
+        now = self._clock()
+        room = max(self.rate * BURST - self._level, 0.0)  # what was given back may be more than it saves by itself
+        self._level += min((now - self._at) * self.rate, room)
+        self._at = now
+
+    def _judge(self) -> None:
+        if self._level > 0 and not self._waiting:
+            if self.held:
+                self._end()
+            return
+        self.held = True
+        due = self._at + max(-self._level / self.rate, TICK)
+        if self._timer is not None and due < self._due:  # something was given back
+            self._stop()
+        if self._timer is None:
+            self._due = due
+            self._timer = asyncio.get_running_loop().call_later(due - self._at, self._look)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+
+    def _look(self) -> None:
+        """Answers that wait are read on one by one, then two by two: each may bring much at once."""
+        self._timer = None
+        self._refill()
+        if self._level > 0:
+            for _ in range(min(self._portion, len(self._waiting))):
+                self._waiting.popleft().go_on()
+            self._portion *= 2
+        self._judge()
+
+    def _end(self) -> None:
+        self.held = False
+        self.on_end()
+
+
+BASE = 2 << 20  # bytes of every body that need no room
+MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
+ROOM = 64 << 20  # bytes for all bodies
+STEP = 1 << 20
+PATIENCE = 60.0  # seconds
+
+
+class Room:
+    """What is left of it, who loads into it, and who waits for some."""
+
+    __slots__ = ("_complete", "_free", "_is_stuck", "_loading", "_loop", "_moved", "_returned", "_timer", "_waiting")
+
+    def __init__(self, size: int = ROOM) -> None:
+        self._free = size  # below 0 if the eldest download has more
+        self._complete = 0  # bytes of bodies that are loaded, and not given back
+        self._returned: deque[tuple[int, bool]] = deque()  # by any thread: the last to have a body may be one
+        # In the order in which they began to need room
+        self._loading: WeakKeyDictionary[Claim, None] = WeakKeyDictionary()
+        self._waiting: dict[Claim, Callable[[], None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None  # once there is somebody who waits
+        self._timer: asyncio.TimerHandle | None = None
+        self._moved = False  # whether any room was taken or given back since the timer was set
+        self._is_stuck = False
+
+    @property
+    def free(self) -> int:
+        while self._returned:
+            taken, was_loaded = self._returned.popleft()
+            self._complete -= taken if was_loaded else 0
+            self._free += taken
+            self._move()
+        return self._free
+
+    def take(self, claim: Claim, wanted: int) -> int:
+        """Give a claim up to so many bytes; return how many it got."""
+        self._loading.setdefault(claim)
+        got = max(min(wanted, self.free), 0)
+        if claim.may_wait and self._may_exceed(claim):
+            got = wanted
+        if got:
+            self._free -= got
+            self._moved = True
+        return got
+
+    def wait(self, claim: Claim, resume: Callable[[], None]) -> None:
+        """Call `resume` when there may be room for this claim."""
+        self._loop = asyncio.get_running_loop()
+        self._waiting[claim] = resume
+        if self._timer is None:
+            self._timer = self._loop.call_later(PATIENCE, self._check)
+
+    def loaded(self, claim: Claim, taken: int) -> None:
+        """The download has ended, whole or not; its room is given back later."""
+        if claim in self._loading:
+            del self._loading[claim]
+            self._complete += taken
+            self._waiting.pop(claim, None)
+            self._move()
+            self._look()
+
+    def give_back(self, taken: int, *, was_loaded: bool) -> None:
+        """Nobody has a body any more. Any thread may call it."""
+        self._returned.append((taken, was_loaded))
+        if self._waiting and self._loop is not None:
+            with suppress(RuntimeError):  # it is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._look)
+
+    def _may_exceed(self, claim: Claim) -> bool:
+        """Return whether a claim may have more than there is: the eldest, if nobody else will give any back."""
+        return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
+
+    def _move(self) -> None:
+        self._moved, self._is_stuck = True, False
+
+    def _check(self) -> None:
+        """If nothing was taken or given back for long, those who have room wait for those who have none."""
+        self._timer = None
+        if self._loop is not None and self._waiting:
+            self._is_stuck, self._moved = not self._moved, False
+            self._timer = self._loop.call_later(PATIENCE, self._check)
+            self._look()
+
+    def _look(self) -> None:
+        """Resume those that may go on, the eldest first. They ask again, and wait again if they get nothing."""
+        for claim in [one for one in self._loading if one in self._waiting]:
+            if self.free <= 0 and not self._may_exceed(claim):
+                return
+            if claim in self._waiting:
+                self._waiting.pop(claim)()
+
+
+class Claim:
+    """What one body has of the room, for as long as anybody has the body."""
+
+    __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
+
+    def __init__(self, room: Room, spare: int, *, may_wait: bool = False) -> None:
+        """`spare`: bytes that it may have at most. `may_wait`: it waits for them, if there are none."""
+        self._room, self._spare, self._taken = room, spare, 0
+        self.may_wait, self._is_loaded = may_wait, False
+        self.held = 0.0  # seconds for which `turn` has waited
+
+    def more(self) -> int:
+        """The next bytes that it may have, 0 if there are none."""
+        wanted = min(STEP, self._spare - self._taken)
+        if wanted <= 0 or self._is_loaded:
+            return 0
+        got = self._room.take(self, wanted)
+        self._taken += got
+        return got
+
+    @property
+    def waits(self) -> bool:
+        """Return whether it may have more, but not now."""
+        return self.may_wait and self._taken < self._spare and not self._is_loaded
+
+    def wait(self, resume: Callable[[], None]) -> None:
+        """Call `resume` when there may be more."""
+        self._room.wait(self, resume)
+
+    async def turn(self) -> None:
+        """Wait until there may be more."""
+        loop = asyncio.get_running_loop()
+        begun, turn = loop.time(), loop.create_future()
+        self.wait(lambda: None if turn.done() else turn.set_result(None))
+        await turn
+        self.held += loop.time() - begun
+
+    def loaded(self) -> None:
+        """The download has ended, in whatever way: it needs no more."""
+        if not self._is_loaded:
+            self._is_loaded = True
+            self._room.loaded(self, self._taken)
+
+    def __del__(self) -> None:
+        if self._taken:
+            self._room.give_back(self._taken, was_loaded=self._is_loaded)
+
+
+def claim_of(room: Room, most: int) -> Claim | None:
+    """Return the claim of a body that may have so many bytes; None if it needs no room."""
+    return Claim(room, most - BASE, may_wait=True) if most > BASE else None
