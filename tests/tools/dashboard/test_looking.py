@@ -15,8 +15,8 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
+from webcrawl.tools.dashboard.crawl_page import does, rate_of, signs
 from webcrawl.tools.dashboard.crawls import Finder, Sample, look, recent, told
-from webcrawl.tools.dashboard.signs import does, rate_of, signs
 from webcrawl.tools.report.report_page import LiveReport
 
 NOW = 1_700_000_000.0

@@ -61,13 +61,13 @@ def test_a_question_is_asked_once(watched):
         raise OSError("no")
 
     async def script(watch, looks):
-        tasks = [asyncio.create_task(watch.answer("slow", slow)) for _ in range(5)]
+        tasks = [asyncio.create_task(watch.asked("slow", slow)) for _ in range(5)]
         await asyncio.sleep(0)
         gate.set()
         assert await asyncio.gather(*tasks) == ["answer"] * 5
         for _ in range(3):
             with pytest.raises(OSError, match="no"):
-                await watch.answer("wrong", wrong)
+                await watch.asked("wrong", wrong)
 
     watched(script)
     assert asked == [1, 2]
@@ -78,7 +78,7 @@ def test_answers_are_few(watched):
 
     async def script(watch, looks):
         for number in range(200):
-            assert await watch.answer(number, lambda number=number: number) == number
+            assert await watch.asked(number, lambda number=number: number) == number
         assert len(watch._answers) <= watching.MOST_ANSWERS + 1
         await watch.order("pause")
         assert watch._answers == {}
@@ -91,9 +91,9 @@ def test_a_page_that_goes_away(watched):
     """Whoever stops waiting stops nobody else."""
 
     async def script(watch, looks):
-        gone = asyncio.create_task(watch.answer("same", lambda: time.sleep(0.05) or "answer"))
+        gone = asyncio.create_task(watch.asked("same", lambda: time.sleep(0.05) or "answer"))
         await asyncio.sleep(0)
-        other = asyncio.create_task(watch.answer("same", lambda: "another"))
+        other = asyncio.create_task(watch.asked("same", lambda: "another"))
         await asyncio.sleep(0)
         gone.cancel()
         assert await other == "answer"
@@ -125,8 +125,9 @@ def test_a_look_that_an_order_overtakes(watched):
     watched(script)
 
 
-def test_a_look_that_fails(watched):
+def test_a_look_that_fails(watched, monkeypatch):
     """Pages hear that a look failed; the one after may be well."""
+    monkeypatch.setattr(watching, "FRESH", 0)
 
     async def script(watch, looks):
         asks, lacks = watch._ask, [OSError("no descriptors")]

@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,6 +29,7 @@ from webcrawl.store.jobdir.history_line import KINDS, PATH, Moment, in_order, mo
 from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.tools.report.report_page import LiveReport
 
+Call = Callable[[], Coroutine[Any, Any, Any]]
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
 AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
@@ -265,52 +266,52 @@ class Watch:
         self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})
         self._reading: asyncio.Task[None] | None = None
         self._read_again = 0.0  # when, by time.monotonic
-        self._looking = asyncio.Lock()
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
-        self._sample: Sample | None = None
         self._moments = deque[Moment](maxlen=MOST_MOMENTS)
         self._drones = frozenset[str]()  # of a hive, that answered the last time
-        self._looked = float("-inf")  # when, by time.monotonic
-        self._orders = 0
+        self._orders = 0  # given from here
 
     async def sample(self) -> Sample:
         """Its state now, or a moment ago."""
-        async with self._looking:
-            while self._sample is None or time.monotonic() - self._looked > FRESH:
-                orders = self._orders
-                if self._sample is None and not self.known.drones:
-                    self._moments = deque(await self.run(lambda: recent(self.known.jobdir)), MOST_MOMENTS)
-                self._sample = await self.run(lambda: look(self.known, self._ask))
-                self._keep(self._sample)
-                if orders == self._orders:  # else it may be how it was before the last one
-                    self._looked = time.monotonic()
-                    break
-            return self._sample
+        sample: Sample = await self.answer("look", self._look, FRESH)
+        return sample
 
-    def _keep(self, sample: Sample) -> None:
-        """Among the moments, which are all of the same drones: others would seem to have fetched much at once."""
+    async def _look(self) -> Sample:
+        """Moments are of the same drones: others would seem to have fetched much at once."""
+        if not self._moments and not self.known.drones:
+            self._moments.extend(await self.run(lambda: recent(self.known.jobdir)))
+        sample: Sample = await self.run(lambda: look(self.known, self._ask))
         drones = frozenset(name for name, drone in sample.drones.items() if drone.answers)
         if drones != self._drones:
             self._drones = drones
             self._moments.clear()
         if sample.answers and (seen := told(sample)) is not None:
             self._moments.append(seen)
+        return sample
 
     def moments(self) -> list[Moment]:
         """Its last minutes, as they were seen here, or as its history has them."""
         return [*self._moments]
 
-    async def answer(self, what: Hashable, call: Callable[[], Any]) -> Any:
-        """The result of `call` in a thread, for all pages that want the same within some seconds; errors too."""
-        kept = self._answers.get(what)
-        if kept is None or (kept[1].done() and time.monotonic() - kept[0] > LASTS):
-            task = asyncio.get_running_loop().create_task(self.run(call))
-            task.add_done_callback(_heard)
-            done = [name for name, (_, one) in self._answers.items() if one.done()]
-            for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
-                del self._answers[name]
-            kept = self._answers[what] = time.monotonic(), task
-        return await asyncio.shield(kept[1])
+    async def asked(self, what: Hashable, call: Callable[[], Any]) -> Any:
+        """The result of `call` in a thread, as `answer` gives it."""
+        return await self.answer(what, lambda: self.run(call), LASTS)
+
+    async def answer(self, what: Hashable, call: Call, lasts: float) -> Any:
+        """The result of `call`, for all pages that want the same within some seconds; errors too."""
+        while True:
+            orders = self._orders
+            begun, task = self._answers.get(what, (0.0, None))
+            if task is None or (task.done() and time.monotonic() - begun > lasts):
+                done = [name for name, (_, one) in self._answers.items() if one.done()]
+                for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
+                    del self._answers[name]
+                task = asyncio.get_running_loop().create_task(call())
+                task.add_done_callback(_heard)
+                self._answers[what] = time.monotonic(), task
+            found = await asyncio.shield(task)
+            if orders == self._orders:  # else it may be how it was before the last one
+                return found
 
     async def report(self) -> Mapping[str, Html]:
         """The report's sections as of the last checkpoint; they are read again while pages show them."""
@@ -331,8 +332,7 @@ class Watch:
 
     def forget(self) -> None:
         """After a command nothing is as it was."""
-        self._answers = {name: kept for name, kept in self._answers.items() if not kept[1].done()}
-        self._looked = float("-inf")
+        self._answers.clear()
         self._orders += 1
 
     async def order(self, name: str, *words: str, **more: bytes) -> Any:

@@ -101,7 +101,7 @@ class Contents:
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
         try:
-            found = await watch.answer((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
+            found = await watch.asked((name, *words), lambda: self._ask(watch.known.jobdir, name, *words))
             return _by_drone(found) if watch.known.drones else found, ""
         except CommandError as error:
             if "is no command" in str(error):  # of an earlier version
@@ -121,7 +121,7 @@ class Contents:
             url, failed = "", f"A URL of more than {LONGEST} characters."
         elif url:
             try:
-                found = await watch.answer(("why", url), lambda: self._why(watch.known.jobdir, url))
+                found = await watch.asked(("why", url), lambda: self._why(watch.known.jobdir, url))
             except (ValueError, OSError, StoreError, NotRunning) as error:
                 failed = f"No answer: {error}"
         return _why_content(shown, url, found, failed)
@@ -144,7 +144,7 @@ async def _lines(watch: Watch, name: str, find: str) -> list[str]:
             return [line for of_one in each for line in reversed(of_one[: MOST_LINES // len(each)])]
         return sorted(chain.from_iterable(each), reverse=True) if len(each) > 1 else each[0]
 
-    found: list[str] = await watch.answer(("log", name, find), read)
+    found: list[str] = await watch.asked(("log", name, find), read)
     return found[:MOST_LINES]
 
 
