@@ -61,9 +61,6 @@ class Scores(NamedTuple):
     site: float | None = None
     site_pages: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        return {"score": self.score, "worth": self.worth, "site": self.site, "site_pages": self.site_pages}
-
 
 def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:
     """Return the scores of a URL; `lines`: its ends in crawl.log, the last with the score; `waits`: in a queue."""

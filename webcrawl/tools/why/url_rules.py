@@ -116,9 +116,6 @@ class Verdict(NamedTuple):
     verdict: str
     rule: str = ""
 
-    def to_json(self) -> dict[str, str]:
-        return {"name": self.name, "verdict": self.verdict, "rule": self.rule}
-
 
 class Filters:
     """The filters of a crawl, in their order, with what they had learned by the last checkpoint."""
