@@ -7,7 +7,7 @@ checkpoint. Times are the crawl's own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from webcrawl.base.model import url_of
@@ -172,7 +172,8 @@ def _health_in_words(health: Health, failures: int, retired: int) -> str:
     return f"{health.value}: {failures} in a row" if failures else health.value
 
 
-class DomainFacts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DomainFacts:
     """The pages that a registered domain has had of its budget, and the URLs that wait beyond it."""
 
     name: str
@@ -189,7 +190,7 @@ class DomainFacts(NamedTuple):
         return self.budget is not None or self.lead < math.inf
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "lead": None if math.isinf(self.lead) else int(self.lead)}
+        return {**asdict(self), "lead": None if math.isinf(self.lead) else int(self.lead)}
 
 
 def domain_facts(name: str, budgets: Budgets) -> DomainFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -147,8 +147,8 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
     ahead = source.ahead
     refusal = first_refusal(facts.filters)
     return {
-        "filters": [one._asdict() for one in facts.filters],
-        "refused_by": refusal._asdict() if refusal is not None else None,
+        "filters": [asdict(one) for one in facts.filters],
+        "refused_by": asdict(refusal) if refusal is not None else None,
         "seen": {"known": facts.is_known, "where": _where(facts)},
         "found": facts.found_on(),
         "queue": facts.place.to_json(ahead) if facts.place is not None else None,
@@ -156,7 +156,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.domain.to_json() if facts.domain is not None else None,
         "host": _host(facts, ahead),
-        "scores": facts.scores._asdict() if facts.scores is not None else None,
+        "scores": asdict(facts.scores) if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
         "archive": [

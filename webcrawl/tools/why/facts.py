@@ -53,7 +53,8 @@ def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
     return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scores:
     """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
 
     score: float | None

@@ -109,7 +109,8 @@ def shown(asked: str) -> str:
 PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Verdict:
     """The verdict of one filter."""
 
     name: str
