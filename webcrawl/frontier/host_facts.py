@@ -1,4 +1,4 @@
-"""What is known of a host and of its domain: the one record that every command shows, and how it is filled.
+"""What is known of a host and of its domain: the one record that `ctl host` and `why` show, and how it is filled.
 
 It is filled from the frontier's own objects: those of a crawl that runs, or those that `state.read_core` opens on a
 checkpoint. Times are the crawl's own.
@@ -7,7 +7,7 @@ checkpoint. Times are the crawl's own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from webcrawl.base.model import url_of
@@ -98,31 +98,31 @@ class HostFacts:
 def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> HostFacts:
     """Return the facts about a host. `record`: where its record is."""
     return HostFacts(
-        host.name,
-        record,
-        host.state,
-        _state(host, is_paused=is_paused),
-        health_of(host, book.health.failures),
-        book.health.health(host),
-        is_paused,
-        url_of(host.given) if host.given is not None else None,
-        len(host.flights()),
-        host.waiting(),
-        len(host.later),
-        host.aside if host.state is State.ASIDE else host.rested_at(),
-        None if is_paused else _next_turn(host),
-        delay_of(host, book),
-        host.crawl_delay,
-        book.connections(host),
-        host.failures,
-        host.row,
-        host.retired,
-        host.wall if behind_wall(host) else None,
-        host.pages,
-        tuple(host.times),
-        host.ip,
-        host.http2,
-        tuple(_origin(one, host, book) for one in (host.origins or {}).values()),
+        name=host.name,
+        record=record,
+        place=host.state,
+        state=_state(host, is_paused=is_paused),
+        health=health_of(host, book.health.failures),
+        health_of_urls=book.health.health(host),
+        is_paused=is_paused,
+        in_flight=url_of(host.given) if host.given is not None else None,
+        requests=len(host.flights()),
+        queued=host.waiting(),
+        retries=len(host.later),
+        ready_at=host.aside if host.state is State.ASIDE else host.rested_at(),
+        next_turn=None if is_paused else _next_turn(host),
+        delay=delay_of(host, book),
+        crawl_delay=host.crawl_delay,
+        connections=book.connections(host),
+        failures=host.failures,
+        failed=host.row,
+        retired=host.retired,
+        wall=host.wall if behind_wall(host) else None,
+        pages=host.pages,
+        downloads=tuple(host.times),
+        address=host.ip,
+        is_http2=host.http2,
+        origins=tuple(_origin(one, host, book) for one in (host.origins or {}).values()),
     )
 
 
@@ -172,7 +172,8 @@ def _health_in_words(health: Health, failures: int, retired: int) -> str:
     return f"{health.value}: {failures} in a row" if failures else health.value
 
 
-class DomainFacts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class DomainFacts:
     """The pages that a registered domain has had of its budget, and the URLs that wait beyond it."""
 
     name: str
@@ -189,7 +190,7 @@ class DomainFacts(NamedTuple):
         return self.budget is not None or self.lead < math.inf
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "lead": None if math.isinf(self.lead) else int(self.lead)}
+        return {**asdict(self), "lead": None if math.isinf(self.lead) else int(self.lead)}
 
 
 def domain_facts(name: str, budgets: Budgets) -> DomainFacts:

@@ -1,5 +1,6 @@
 """Every sentence of `why` is said of the facts that make it true, and not of others (tests/tools/test_claims.py)."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -149,13 +150,13 @@ ROWS = [
     ("its domain has had the pages it may have", {**place(places.BUDGET), "domain": SPENT}, place(places.HOST)),
     (
         "its domain has far more URLs than it may have pages",
-        {**place(places.BUDGET), "domain": SPENT._replace(pages=5)},
+        {**place(places.BUDGET), "domain": replace(SPENT, pages=5)},
         {**place(places.BUDGET), "domain": SPENT},
     ),
     (
         "of the pages let in from its domain, {} had nothing new or are not answered yet",
-        {**place(places.BUDGET), "domain": SPENT._replace(pages=5, debt=4, lead=4)},
-        {**place(places.BUDGET), "domain": SPENT._replace(pages=5, debt=3, lead=4)},
+        {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=4, lead=4)},
+        {**place(places.BUDGET), "domain": replace(SPENT, pages=5, debt=3, lead=4)},
     ),
     ("{}; but its host is paused by command", {**place(places.HOST), "host": host(is_paused=True)}, place(places.HOST)),
     (", and will end when its turn comes: {}", {**place(places.HOST), **ROBOTS}, place(places.HOST)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -89,11 +89,6 @@ class Crawls:
     def close(self) -> None:
         self._closing.close()
 
-    @property
-    def sources(self) -> list[Source]:
-        """The crawl, or the drones whose folders are here."""
-        return [*self._gatherings]
-
     def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
         """An answer for each, in their order."""
         for at in range(0, len(urls), BATCH):
@@ -143,7 +138,8 @@ def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
         details["owned"] = bool(facts.url) and source.owner(facts.url) == drone
     details["now"] = what_now(facts, source.in_force)
     details["as_of"] = iso(source.at + source.ahead) if source.at else None
-    details["looked"], details["odd"] = list(dict.fromkeys(facts.looked)), source.odd
+    details["looked"] = list(dict.fromkeys(facts.looked))
+    details["odd"] = source.odd
     return Answer(shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts))
 
 
@@ -151,8 +147,8 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
     ahead = source.ahead
     refusal = first_refusal(facts.filters)
     return {
-        "filters": [one.to_json() for one in facts.filters],
-        "refused_by": refusal.to_json() if refusal is not None else None,
+        "filters": [asdict(one) for one in facts.filters],
+        "refused_by": asdict(refusal) if refusal is not None else None,
         "seen": {"known": facts.is_known, "where": _where(facts)},
         "found": facts.found_on(),
         "queue": facts.place.to_json(ahead) if facts.place is not None else None,
@@ -160,7 +156,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "domain": facts.domain.to_json() if facts.domain is not None else None,
         "host": _host(facts, ahead),
-        "scores": facts.scores.to_json() if facts.scores is not None else None,
+        "scores": asdict(facts.scores) if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
         "skipped": [dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped],
         "archive": [
@@ -174,7 +170,8 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
 
 
 def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
-    host, pace = facts.host, facts.pace
+    host = facts.host
+    pace = facts.pace
     if host is None or pace is None or not host.is_known:
         return None
     failed = host.failed if host.failures else None

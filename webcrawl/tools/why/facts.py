@@ -53,16 +53,14 @@ def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
     return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scores:
     """`worth` decides when a URL that waits is chosen; the site's mean is of `site_pages` pages."""
 
     score: float | None
     worth: float | None = None
     site: float | None = None
     site_pages: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {"score": self.score, "worth": self.worth, "site": self.site, "site_pages": self.site_pages}
 
 
 def scores_of(url: str, lines: Sequence[CrawlLine], focus: ByFocus | None, *, waits: bool) -> Scores | None:

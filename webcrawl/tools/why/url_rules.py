@@ -109,15 +109,13 @@ def shown(asked: str) -> str:
 PASSES, REFUSES, UNASKED = "passes", "refuses", "not asked"
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Verdict:
     """The verdict of one filter."""
 
     name: str
     verdict: str
     rule: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        return {"name": self.name, "verdict": self.verdict, "rule": self.rule}
 
 
 class Filters:
