@@ -253,7 +253,7 @@ logger = logging.getLogger(__name__)
 
 HOSTS_AT_ONCE = 4096
 # What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
-# those of net/robots_packed.py.
+# those of net/robots_entry.py.
 ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
 _STATE = (
     f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"
