@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from typing import Any
@@ -287,7 +288,6 @@ def _supported() -> frozenset[str]:
 
 def _detector() -> Any:
     try:
-        from resiliparse.parse import lang  # noqa: PLC0415 - optional, and 6 MB
+        return import_module("resiliparse.parse.lang")  # optional, and 6 MB
     except ImportError as error:
         raise MissingLibraryError("resiliparse", error) from error
-    return lang
