@@ -17,7 +17,7 @@ TABLE = DESIGN.partition("\n## ")[0]
 FEATURES, _, DOWNLOADS = TABLE.partition("| moment |")
 EXTENDING = (ROOT / "docs/extending.md").read_text(encoding="utf-8").partition("## A feature of your own")[2]
 ALL = {  # all features that need nothing but settings
-    "REVISIT_POLICY": "webcrawl.crawl.revisit.policies.optimal.Optimal",
+    "REVISIT_POLICY": "webcrawl.crawl.revisit.optimal.Optimal",
     "SCORER": "tests.support.scorers.picky",
     "FRONTIER_PRIORITIZER": "webcrawl.frontier.prioritizers.focus.ByFocus",
     "URL_TRACE": True,

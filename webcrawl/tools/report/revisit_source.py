@@ -42,7 +42,6 @@ class Announced(NamedTuple):
     host: str
     tried: float  # announcements that were looked at, those of long ago counting less
     precision: float  # the share that was true
-    recall: float  # the share of its changes that it announced
 
 
 @dataclass
@@ -90,9 +89,9 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
         if rowcrc.agrees(rowcrc.of_host, row):
-            trust = Announcer.unpack(row[1]).trust
-            if trust.tried:
-                yield Announced(row[0], trust.tried, trust.precision, trust.recall)
+            announcer = Announcer.unpack(row[1])
+            if announcer.tried:
+                yield Announced(row[0], announcer.tried, announcer.precision)
 
 
 def _past(found: Iterator[bytes]) -> list[Moment]:

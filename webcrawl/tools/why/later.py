@@ -16,8 +16,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Packed, authority_of
 from webcrawl.crawl.revisit.buckets import seconds_of, stamped
 from webcrawl.crawl.revisit.check_revisits import number_of_records, places
-from webcrawl.crawl.revisit.queue_entry import ASK, mark_of, record_in
-from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.record import ASK, SIGNAL, PageRecord, mark_of, record_in
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
@@ -177,7 +176,7 @@ def among_records(
                 return found, (looked, number_of_records(snapshot))
             looked += 1
             size += len(entry)
-            if entry[entry.rfind(b" ") + 1 :] in wanted:
+            if entry[entry.rfind(b" ") + 1 :] in wanted and mark_of(entry) != SIGNAL:  # whose last word is a listing
                 try:
                     record = record_in(entry)
                 except ValueError as error:

@@ -170,11 +170,10 @@ def signals(found: Revisits) -> Html:
     )
     if not found.hosts:
         return said
-    rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision, one.recall] for one in found.hosts]
+    rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision] for one in found.hosts]
     head = [
         Column("Host"),
         Column("Looked at", "number", "Those of long ago count less"),
         Column("True", "share", "Share of the announcements after which the page was changed"),
-        Column("Changes announced", "part", "Share of the changes that an announcement told of"),
     ]
     return join(said, table("signal-table", head, rows, "Hosts that announce changes, and how far they are right"))
