@@ -357,15 +357,15 @@ class TestRules:
 
 
 class Deaf:
-    """A revisit policy that cannot be asked about signals."""
+    """A revisit policy that cannot be told what visits found."""
 
     early = True
-    observe = due = took = state = restore = None
+    due = state = restore = None
 
 
 def test_a_policy_that_lacks_a_method_is_refused():
-    """At the start, and not at the first signal."""
-    with pytest.raises(SettingError, match="has no worth"):
+    """At the start, and not at the first visit."""
+    with pytest.raises(SettingError, match="has no observe"):
         check({"REVISIT_POLICY": f"{__name__}.Deaf"})
 
 

@@ -43,6 +43,7 @@ EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too ol
 BACK = 1 / 32  # a page that comes late, because it is new in the queue, sets the queue back by so much of its lateness
 
 SIGNALS = 0.5  # of the budget: what fetches at signals may have, so that pages have their turns whoever announces what
+APART = 60.0  # seconds between two of them at most: the budget may be next to nothing for a moment
 BACKLOG = 86_400.0  # seconds for which signals may wait
 
 READINGS = 0.25  # of the budget: what readings of listings may have; the best for sites of fifty pages that are honest
@@ -164,7 +165,7 @@ class Revisits:
         if not self.ahead.ask(url, now):
             return False
         rate = SIGNALS * self._rate()
-        self._signalled = place + (min(1 / rate, HOUR) if rate > 0 else HOUR)
+        self._signalled = place + (min(1 / rate, APART) if rate > 0 else APART)
         self._push(place, SIGNAL, PageRecord(url, path, signal=via))
         return True
 
