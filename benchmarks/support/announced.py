@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.support.changing import World
 from benchmarks.support.revisiting import Store
-from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.crawl.revisit.revisits import SIGNALS
+from webcrawl.crawl.revisit.signals import Announcer
 
 HOST = 100  # pages
 KINDS = ("honest", "always", "random", "never")

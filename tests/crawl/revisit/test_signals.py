@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.hostile import peak, reset_peak
 from webcrawl.crawl.revisit import signals as module
-from webcrawl.crawl.revisit.announcers import AGAIN, TRY, Announcer
-from webcrawl.crawl.revisit.signals import Signals
+from webcrawl.crawl.revisit.signals import AGAIN, TRY, Announcer, Signals
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
 

@@ -5,8 +5,8 @@ from contextlib import closing
 import pytest
 
 from webcrawl.crawl.rendering.deciding import Need
-from webcrawl.crawl.revisit.announcers import Announcers
 from webcrawl.crawl.revisit.check_revisits import check_host_tables
+from webcrawl.crawl.revisit.signals import Announcers
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable

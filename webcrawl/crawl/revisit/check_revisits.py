@@ -13,9 +13,9 @@ import msgpack
 from webcrawl.base.model import is_link
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit import listing_versions as listed
-from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
 from webcrawl.crawl.revisit.record import record_in, unpack
+from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.net.websub import subscriptions
 from webcrawl.net.websub.subscriptions import FIELDS, State
 from webcrawl.store import rowcrc

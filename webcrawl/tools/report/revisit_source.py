@@ -10,7 +10,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import NamedTuple
 
-from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
