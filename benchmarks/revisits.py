@@ -19,11 +19,10 @@ from benchmarks.support.filed import Filed
 from benchmarks.support.histories import replayed
 from benchmarks.support.report import report, timed
 from benchmarks.support.revisiting import PARTS, Store, simulate
-from webcrawl.crawl.revisit.sampled_rates import RATES as GRID
-from webcrawl.crawl.revisit.sampled_rates import STALE
+from webcrawl.crawl.revisit_counts import STALE, estimate
+from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
 JUDGED = (1, 2, 4, 20)  # visits per page: freshness is that of the last one of them
-DRAWS, RANGE = 200, (0.1, 0.5, 0.9)  # sums of rates that are drawn from what is believed of the sample's pages
 
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
@@ -83,15 +82,13 @@ def _world(args: argparse.Namespace) -> World:
         sys.exit(str(error))
 
 
-def claims(store: Store) -> dict[str, float | list[float]]:
+def claims(store: Store) -> dict[str, float]:
     """What a crawl would say of its pages now, as a share of what is true or beside it."""
-    said = store.estimate()
-    believed = np.cumsum(store.rates.beliefs(store.sample), axis=1)
-    chances = np.random.default_rng(1).random((DRAWS, len(believed), 1))
-    sums = [GRID[(believed[:, :-1] < one).sum(axis=1)].sum() for one in chances]
+    said = RevisitFigures(records=len(store.world))
+    estimate(said, store.sample, store.clock)
     chance = np.exp(-store.world.rates * (store.clock - store.fetched))
     return {
-        "rates_sum": (np.quantile(sums, RANGE) / store.world.rates[: len(believed)].sum()).round(2).tolist(),
+        "mean_rate": store.sample.prior.mean / float(store.world.rates.mean()),
         "fresh_said": said.freshness,
         "fresh_true": float((store.world.weights * (store.changes_at > store.clock)).sum()),
         "let_go": said.let_go / max(int((chance < STALE).sum()), 1),

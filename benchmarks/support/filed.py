@@ -13,7 +13,6 @@ import numpy as np
 from benchmarks.support.changing import World
 from benchmarks.support.report import timed
 from benchmarks.support.revisiting import Store
-from webcrawl.crawl.revisit.page_sample import MOST
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
@@ -61,6 +60,7 @@ class Filed(Store):
                     url = f"https://www.site{page // HOST}.example/pages/{page}"
                     record = PageRecord(url, "LL", now, b'"%016x"' % page, DATE, digest=page, text=page, weight=weight)
                     self.kept += 1
+                    self.sample.put(record, 0.0)
                     self.revisits.keep(record, now)
                 self._save(len(at))
             self.cpu += clock.cpu
@@ -75,7 +75,6 @@ class Filed(Store):
             self.cpu += clock.cpu
             if records:
                 self._again(records, now)
-        self.after_step()
 
     def _again(self, records: list[PageRecord], now: float) -> None:
         at = np.array([int(record.url.rpartition("/")[2]) for record in records])
@@ -84,10 +83,8 @@ class Filed(Store):
         with timed() as clock:
             for record, is_changed in zip(records, changed, strict=True):
                 seconds, record.fetched = now - record.fetched, now
-                page = int(record.url.rpartition("/")[2])
-                if page < MOST:
-                    self.sample[page] = self.sample[page].after(seconds, changed=is_changed)
                 self.policy.observe(record, seconds, is_changed)
+                self.sample.put(record, seconds)
                 self.revisits.keep(record, now)
             self._save(len(records))
         self.cpu += clock.cpu

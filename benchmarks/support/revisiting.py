@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
 import numpy as np
 
 from benchmarks.support.changing import World
 from webcrawl.base.loading import load
-from webcrawl.crawl.revisit.page_sample import MOST
 from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sampled_rates import Rates, Sampled, estimate
-from webcrawl.store.jobdir.revisit_figures import RevisitFigures
+from webcrawl.crawl.revisit.revisits import BACK
+from webcrawl.crawl.revisit.sample import Sample
 
 PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
 SOON = 16  # steps for which pages are looked for at once
 START = 1.8e9
-ESTIMATED = 40  # steps between two estimates
 KNOWN = 1e6  # changes that were seen, if rates are known
 
 
@@ -30,7 +28,8 @@ class Store:
         self.world, self.budget, self.known = world, budget, known
         self.kept = 0
         self.clock = START
-        options = PolicyOptions(30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed))
+        self.sample = Sample()  # as a crawl has one
+        options = PolicyOptions(30 * 86400.0, lambda: self.budget, lambda: self.kept, Random(seed), self.sample)
         self.policy: Policy = load(POLICIES.get(policy, policy))(options)
         self.fetched, self.due = np.zeros(pages), np.full(pages, np.inf)
         self.put_off = np.zeros(pages, bool)  # due is when the policy is asked again
@@ -38,11 +37,9 @@ class Store:
         self.shape, self.span = np.zeros(pages), np.zeros(pages)
         self.visits, self.changes = np.zeros(pages, np.uint8), np.zeros(pages, np.uint8)
         self.kept_of = (self.shape, self.span, self.visits, self.changes)
-        self.missed: Callable[[int], float] | None = None  # the share of a page's changes that no signal announces
-        self.sample = [Sampled(0.0, float(weight)) for weight in world.weights[:MOST]]  # as a crawl has one
-        self.rates = getattr(self.policy, "rates", None) or Rates()
+        self._place = 0.0  # the due time that the queue has come to
         self._soon, self._bar = np.zeros(0, int), -np.inf  # all pages that are due until then
-        self.total = self._steps = 0
+        self.total = 0
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
 
     def first(self, part: int) -> None:
@@ -54,6 +51,8 @@ class Store:
             if self.known:
                 self.shape[at], self.span[at] = KNOWN, KNOWN / self.world.rates[at]
             self.kept += len(at)
+            for page, now, weight in zip(at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True):
+                self.sample.put(PageRecord(str(page), fetched=now, weight=weight), 0.0)
             self._put(at, self._dues(at, times), times)
 
     def visit(self, part: int) -> None:
@@ -67,21 +66,6 @@ class Store:
         self._fetch(at, times)
         self._learn(at, times, seconds, changed)
         self.total += len(at)
-        self.after_step()
-
-    def after_step(self) -> None:
-        """Makes an estimate if it is time, as a crawl does with its checkpoints."""
-        self._steps += 1
-        if self._steps % ESTIMATED == 0:
-            self.estimate()
-
-    def estimate(self) -> RevisitFigures:
-        """What a crawl says of its pages, and what it learns by that."""
-        for page, at in enumerate(self.fetched[: len(self.sample)].tolist()):
-            self.sample[page] = Sampled(at, *self.sample[page][1:])
-        said = RevisitFigures(records=len(self.world))
-        estimate(said, self.sample, self.clock, self.rates)
-        return said
 
     def _next(self, part: int) -> np.ndarray:
         """The pages that are due first, in order.
@@ -108,7 +92,7 @@ class Store:
 
     def _dues(self, at: np.ndarray, times: np.ndarray) -> np.ndarray:
         """Asks the policy about pages as they are known."""
-        record, policy, missed = PageRecord(""), self.policy, self.missed
+        record, policy = PageRecord(""), self.policy
         rows = (at, times, self.fetched[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
         due = []
         for page, now, fetched, weight, shape, span, visits, changes in zip(
@@ -116,7 +100,7 @@ class Store:
         ):
             record.url, record.fetched, record.weight = str(page), fetched, weight
             record.shape, record.span, record.visits, record.changes = shape, span, visits, changes
-            due.append(policy.due(record, now, missed(page) if missed else 1.0))
+            due.append(policy.due(record, now, self.place(now)))
         return np.array(due)
 
     def _put(self, at: np.ndarray, due: np.ndarray, place: np.ndarray) -> None:
@@ -131,19 +115,18 @@ class Store:
     def _learn(self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray) -> None:
         """Tells the policy what visits found, and asks it for the next ones."""
         rows = (at, times, seconds, changed, self.due[at], self.world.weights[at], *(kept[at] for kept in self.kept_of))
-        record, policy, known, missed = PageRecord(""), self.policy, self.known, self.missed
+        record, policy, known = PageRecord(""), self.policy, self.known
         due, shapes, spans, visits, changes = [], [], [], [], []
         lists = (row.tolist() for row in rows)
         for page, now, passed, changed_, was, weight, shape, span, visit, change in zip(*lists, strict=True):
             record.url, record.fetched, record.weight = str(page), now, weight
             record.shape, record.span, record.visits, record.changes = shape, span, visit, change
-            policy.took(record, now, was)
+            self._place = was if was > self._place else self._place + (was - self._place) * BACK
             policy.observe(record, passed, changed_)
             if known:
                 record.shape, record.span = shape, span
-            due.append(policy.due(record, now, missed(page) if missed else 1.0))
-            if page < MOST:
-                self.sample[page] = self.sample[page].after(passed, changed=changed_)
+            self.sample.put(record, passed)
+            due.append(policy.due(record, now, self.place(now)))
             shapes.append(record.shape)
             spans.append(record.span)
             visits.append(record.visits)
@@ -151,6 +134,10 @@ class Store:
         self._put(at, np.array(due), self.due[at])
         self.shape[at], self.span[at] = shapes, spans
         self.visits[at], self.changes[at] = visits, changes
+
+    def place(self, now: float) -> float:
+        """The due time that the queue has come to."""
+        return self._place or now
 
     def _times(self, part: int) -> np.ndarray:
         times = self.clock + np.arange(1, part + 1) / self.budget

@@ -68,7 +68,7 @@ def test_a_page_that_still_fails(web):
 def test_a_page_that_was_found_otherwise(web):
     """If a link has it fetched first, it has one record, whatever is announced afterwards."""
     known = web.known
-    web.crawl.parts.revisiting.revisits.foretold.ahead.lack(f"{HOST}/b", "L", web.now)
+    web.crawl.parts.revisiting.revisits.ahead.lack(f"{HOST}/b", "L", web.now)
     web.documents |= {"/b": Document(b"<p>b"), "/": Document(b"<a href=/b>")}
     web.run(4 * HOUR)
     assert web.known == known + 1

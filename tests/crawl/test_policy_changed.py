@@ -7,7 +7,6 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
-from webcrawl.crawl.revisit.policies.steered import Steered
 from webcrawl.crawl.revisit.policy import POLICIES
 
 DAY = 86_400
@@ -40,9 +39,8 @@ def days(one, many):
 
 
 def state_of(one):
-    """What its policy has learned; the prior is estimated anew in each run, from the sample of pages."""
-    policy = one.crawl.parts.revisiting._policy
-    return policy.threshold.state() if isinstance(policy, Steered) else policy.state()
+    """What its policy has learned."""
+    return one.crawl.parts.revisiting._policy.state()
 
 
 CHANGES = list(permutations(POLICIES, 2))

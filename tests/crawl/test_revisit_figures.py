@@ -9,7 +9,8 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, Judged
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts, Watched
+from webcrawl.crawl.revisit.sample import Sample
+from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.revisit_figures import DAY, META, RevisitFigures
@@ -24,10 +25,10 @@ class Job:
         self.db, self.at = CrawlDB(root / "state"), NOW
         self.counters = Counter()
         SavedCounters(self.db, {"crawl": self.counters})
-        self.watched = Watched(self.db, bytes(16))
-        self.counts = RevisitCounts(self.db, self.watched, self.counters, lambda: self.at)
+        self.sample = Sample()
+        self.counts = RevisitCounts(self.db, self.sample, self.counters, lambda: self.at)
         self.counts.now = lambda: RevisitFigures(records=1)
-        self.counts.kept(PageRecord(URL, fetched=NOW - DAY), 0.0, None)
+        self.counts.kept(PageRecord(URL, fetched=NOW - DAY), 0.0)
 
     def end(self, judged, status=200):
         answer = exchange(URL, b"body", status=status)
@@ -98,9 +99,9 @@ def test_estimates_are_made_now_and_then(job):
 def test_the_first_page_is_seen_at_once(tmp_path):
     """An estimate by no page is made anew as soon as there is one."""
     job = Job(tmp_path)
-    job.watched.drop(URL)
+    job.sample.drop(URL)
     assert job.counts.figures().sampled == 0
-    job.counts.kept(PageRecord(URL, fetched=NOW), 0.0, None)
+    job.counts.kept(PageRecord(URL, fetched=NOW), 0.0)
 
     assert job.counts.figures().sampled == 1
     job.db.close()
@@ -141,3 +142,12 @@ def test_a_checkpoint_keeps_them(job, tmp_path):
     noted = RevisitFigures.of(json.loads(again.db.get(META)))
     assert (noted.gone, noted.records, noted.sampled, sum(noted.rates)) == (1, 1, 1, 1)
     again.db.close()
+
+
+def test_a_page_that_was_fetched_ahead(job):
+    """What its record does not know yet is known of the sample; other pages do not come into it so."""
+    job.counts.kept_ahead(PageRecord(URL, fetched=NOW), changed=True)
+    job.counts.kept_ahead(PageRecord("http://other.test/", fetched=NOW), changed=True)
+
+    (page,) = job.sample
+    assert (page.fetched, page.visits, page.changes) == (NOW, 1, 1)

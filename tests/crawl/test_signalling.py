@@ -59,7 +59,7 @@ def signalling(db, told):
 
 def believe(signals, host):
     for _ in range(20):
-        signals.followed(f"http://{host}/", NOW, changed=True)
+        signals.followed(f"http://{host}/", changed=True)
 
 
 def page(url, entries, truncated=""):

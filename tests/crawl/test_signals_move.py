@@ -13,8 +13,9 @@ from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive_parts import Mailbox
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
 from webcrawl.crawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 
 AGE = 86_400.0
@@ -45,10 +46,10 @@ class Again(Drone):
         self.revisits = Revisits(self.db, policy, rate=lambda: 1.0, random=Random(1))
         split = Split(clock)
         split.change(age=AGE, rate=1.0, share=0.5)
-        counts = RevisitCounts(self.db, Watched(self.db, bytes(16)), Counter(), clock)
+        counts = RevisitCounts(self.db, Sample(), Counter(), clock)
         parts = split, self.frontier, lambda _: 1.0, counts, Random(1), lambda _: False
         self.revisiting = Revisiting(self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True)
-        self.moving.again, self.moving.passing = self.revisiting.drain, self.revisiting.pass_on
+        self.moving.again = self.revisiting.drain
         unused = SimpleNamespace(forget=None, again=None)
         self.mailbox = Mailbox(unused, self.frontier, unused, clock, None, self.revisiting)
 

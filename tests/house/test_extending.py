@@ -165,7 +165,7 @@ class TestKinds:
         from webcrawl.crawl.revisit.record import PageRecord
 
         policy = load("docs/extending.md", "NewsFirst")(PolicyOptions(60.0, lambda: 1.0, lambda: 1000))
-        due = [policy.due(PageRecord(f"http://a/{path}"), 1.8e9) - 1.8e9 for path in ("x", "news/x")]
+        due = [policy.due(PageRecord(f"http://a/{path}"), 1.8e9, 1.8e9) - 1.8e9 for path in ("x", "news/x")]
         assert due == [1000.0, 100.0]
 
     def test_the_filter_is_one(self):

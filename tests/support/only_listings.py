@@ -1,6 +1,6 @@
 """Policies by which only sitemaps and feeds are fetched again in their turns, or nothing: all else is by signals."""
 
-from webcrawl.crawl.revisit.policies.fixed import Fixed
+from webcrawl.crawl.revisit.policies import Fixed
 
 NEVER = float("inf")
 
@@ -10,12 +10,12 @@ class OnlyListings(Fixed):
 
     early = False
 
-    def due(self, record, now, missed=1.0):
-        return super().due(record, now, missed) if record.url.endswith(("map.xml", "feed")) else NEVER
+    def due(self, record, now, place):
+        return super().due(record, now, place) if record.url.endswith(("map.xml", "feed")) else NEVER
 
 
 class OnlySignals(OnlyListings):
     """No page is due, whatever it is; with a small REVISIT_AGE it may be fetched again soon at a signal."""
 
-    def due(self, record, now, missed=1.0):
+    def due(self, record, now, place):
         return NEVER

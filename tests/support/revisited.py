@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter
-from itertools import islice
 from math import exp
 from random import Random
 
-from webcrawl.crawl.revisit.announcers import Announcers
-from webcrawl.crawl.revisit.sampled_rates import Sampled
+from webcrawl.crawl.revisit.change_rate import observe
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.sample import Sample
+from webcrawl.crawl.revisit.signals import Announcers
 from webcrawl.crawl.revisit_counts import SIGNALS, RevisitCounts
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.history_line import PATH, line, moment
@@ -27,23 +28,21 @@ COUNTS = {
     "signals_false": 90,
     "signals_ignored": 400,
 }
-HOSTS = {"news.example": (0.97, 0.9), "blog.example": (0.8, 0.4), "shop.example": (0.06, 0.5)}  # how far each is right
+HOSTS = {"news.example": 0.97, "blog.example": 0.8, "shop.example": 0.06}  # how often each is right
 
 
 def sample(random, pages=2000):
     """Pages of all rates of change, fetched now and then."""
-    return list(islice(_sampled(random), pages))
-
-
-def _sampled(random):
-    while True:
+    found = Sample()
+    for number in range(pages):
         every, changes = random.lognormvariate(13.0, 2.2), random.randint(1, 6)
         interval = min(max(every * random.uniform(0.4, 1.5), HOUR), 40 * DAY)
         fetched = BEGUN + WEEK - interval * random.random()
-        page = Sampled(fetched, random.paretovariate(1.5), interval, quiet=every * changes)
-        for _ in range(changes):
-            page = page.after(every / 2, changed=True)
-        yield page
+        page = PageRecord(str(number), fetched=fetched, weight=random.paretovariate(1.5))
+        for visit in range(2 * changes):
+            observe(page, every / 2, found.prior, changed=visit % 2 > 0)
+        found.put(page, interval)
+    return found
 
 
 def figures_at(share):
@@ -57,10 +56,9 @@ def figures_at(share):
 def announced(db):
     """Hosts that announce changes, each right in its own way."""
     announcers = Announcers(db)
-    for host, (precision, recall) in HOSTS.items():
-        trust = announcers.change(host).trust
-        trust.true, trust.false = 40 * precision, 40 * (1 - precision)
-        trust.announced, trust.unannounced = 40 * recall, 40 * (1 - recall)
+    for host, precision in HOSTS.items():
+        announcer = announcers.change(host)
+        announcer.true, announcer.false = 40 * precision, 40 * (1 - precision)
 
 
 def revisited(root, lines=400, share=1.0):

@@ -14,28 +14,16 @@ class Told:
 
     def __init__(self, after=DAY, *, early=True):
         self.early, self.after, self.when = early, after, {}
-        self.taken, self.observed, self.missed, self.restored = [], [], [], b""
-        self.spares = []
-        self.gaps, self.least = [], 0.0  # of signals: what it was asked, and what is worth a fetch
+        self.observed, self.places, self.restored = [], [], b""
 
     def observe(self, record, seconds, changed):
         record.visits += 1
         record.changes += changed
         self.observed.append((record.url, seconds, changed))
 
-    def due(self, record, now, missed=1.0):
-        self.missed.append(missed)
+    def due(self, record, now, place):
+        self.places.append(place)
         return self.when.get(record.url, now + self.after)
-
-    def worth(self, weight, gap, now):
-        self.gaps.append((weight, gap))
-        return gap is None or gap >= self.least
-
-    def took(self, record, now, due):
-        self.taken.append((record.url, now, due))
-
-    def spared(self, part):
-        self.spares.append(part)
 
     def state(self):
         return b"state"

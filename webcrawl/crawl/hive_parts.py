@@ -74,7 +74,7 @@ def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
     post.drone.home = Mailbox(parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting)
     post.drone.moving.portion = parts.discovery.submit_portion
     if revisiting is not None:
-        post.drone.moving.again, post.drone.moving.passing = revisiting.drain, revisiting.pass_on
+        post.drone.moving.again = revisiting.drain
 
 
 class Mailbox:

@@ -17,13 +17,12 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.revisit.importance import Weighed, by_depth
-from webcrawl.crawl.revisit.policies.steered import Steered
-from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
+from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions, Weighed, by_depth
 from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
+from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split
-from webcrawl.crawl.revisit_counts import RevisitCounts, Watched
+from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.frontier.frontier import Frontier
@@ -62,23 +61,13 @@ def open_revisiting(
     on, former = path != NONE, msgpack.unpackb(data)["policy"] if data is not None else NONE
     if not on:
         path = _former(former)
-    random, split = Random(values["RANDOM_SEED"]), Split(clock)
-    options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random)
+    random, split, sample = Random(values["RANDOM_SEED"]), Split(clock), Sample(key)
+    options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random, sample)
     policy: Policy = made("REVISIT_POLICY", path, Policy, options)
     signals = Signals(db, Fingerprints(key), random, counters, clock.wall) if on else None
-    missed = signals.missed if signals is not None else None
-    revisits = Revisits(
-        db, policy, rate=split.rate, random=random, missed=missed, key=key, counters=counters, resumes=path == former
-    )
-    if signals is not None:
-        signals.room = revisits.foretold.waiting.room
+    revisits = Revisits(db, policy, rate=split.rate, random=random, key=key, counters=counters, resumes=path == former)
     importance = Weighed(getattr(policy, "importance", by_depth))
-    watched = Watched(db, key)
-    counts = RevisitCounts(db, watched, counters, clock)
-    if isinstance(policy, Steered):
-        counts.rates = policy.rates
-        if pages := [*watched]:  # by a former run
-            policy.rates.beliefs(pages)
+    counts = RevisitCounts(db, sample, counters, clock)
     parts = (path, policy), split, frontier, importance, counts, random, excluded
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"])
     counts.now = revisiting.now
@@ -90,7 +79,7 @@ def open_revisiting(
         age, rate, share = (now[name] for name in OF_REVISITS)
         split.change(age=age, rate=rate, share=share)
         options.age = age
-        revisits.change_floor(min(age, FLOOR))
+        revisits.floor = min(age, FLOOR)
         frontier.revisits.set_share(share)
 
     in_force.listen(OF_REVISITS, change)

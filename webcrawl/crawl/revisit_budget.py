@@ -16,6 +16,7 @@ logger = logging.getLogger(__name__)
 SPAN = 30.0  # seconds over which new pages are counted; older ones fade
 IDLE = 10.0  # seconds for which a slot that nobody wanted says that there is room
 ENOUGH = 1000.0  # revisits per second where only due times are to bound them
+SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
 
 EVERY = 60.0  # seconds between two looks
 HOUR = 3600.0  # between two lines
@@ -92,6 +93,39 @@ class Split:
 
 def _all() -> float:
     return 1.0
+
+
+class Tokens:
+    """One per page that is fetched again. The rate may differ at each call."""
+
+    def __init__(self, rate: Callable[[], float]) -> None:
+        """`rate`: per second."""
+        self._rate = rate
+        self._left = 1.0
+        self._at: float | None = None
+
+    def whole(self, now: float) -> int:
+        """The number of pages that may be taken now."""
+        rate = max(self._rate(), 0.0)
+        most = max(1.0, rate * SAVED)
+        since = self._at if self._at is not None else now
+        passed = max(now - since, 0.0)
+        if self._left > most:  # more than is saved at this rate: it wavers, so they are not forgotten at once
+            self._left = most + (self._left - most) * exp(-passed / SAVED)
+        else:
+            self._left = min(self._left + passed * rate, most)
+        self._at = max(now, since)
+        return max(int(self._left), 0)
+
+    def spend(self, count: int) -> None:
+        self._left -= count
+
+    def next(self, now: float) -> float | None:
+        """The time at which there is a token; None if that cannot be said, since nothing is allowed at present."""
+        if self.whole(now):
+            return now
+        rate = self._rate()
+        return now + (1.0 - self._left) / rate if rate > 0.0 else None
 
 
 class Unused:

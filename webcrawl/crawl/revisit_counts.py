@@ -7,23 +7,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from struct import Struct
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.crawl.revisit.page_sample import MOST, Sample
+from webcrawl.crawl.revisit.change_rate import fresh_time, freshness, observe
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sampled_rates import Rates, Sampled, estimate
+from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.store.crawldb import CrawlDB, Part
-from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures
+from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, bin_of
 
-WATCHED = "revisits/sample"
-BAR, ROW = Struct("<Q"), Struct("<Qd3f24s")
-
-LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 30 ms
+SAMPLED = "revisits/pages"
+LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 10 ms
+STALE = 0.05  # probability of being fresh below which a page is as good as out of date
 SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
 COUNTED = (
     *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
@@ -39,70 +37,21 @@ ENDS = {  # by what a fetch found; a new page is no revisit
 }
 
 
-class Watched(Part):
-    """A sample of pages, as their last fetches left them. Part of each checkpoint.
-
-    `key` is the crawl's: no site can choose its URLs so that they are watched.
-    """
-
-    def __init__(self, db: CrawlDB, key: bytes, most: int = MOST) -> None:
-        self._db = db
-        self._pages: Sample[Sampled] = Sample(key, most)
-        data = db.get(WATCHED)
-        if data is not None:
-            rows = ((row[0], Sampled(*row[1:])) for row in ROW.iter_unpack(data[BAR.size :]))
-            (bar,) = BAR.unpack_from(data)
-            self._pages.fill(key, bar, rows)
-        db.join(self)
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    def __iter__(self) -> Iterator[Sampled]:
-        return iter(self._pages.rows)
-
-    def put(self, record: PageRecord, interval: float, changed: bool | None) -> None:  # noqa: FBT001
-        """A page was fetched, so many seconds after the last time. `changed`: what that says; None: nothing."""
-        slot = self._pages.find(record.url)
-        page = self._pages.rows[slot] if slot is not None else Sampled(record.fetched)
-        if changed is not None:
-            page = page.after(interval, changed=changed)
-        page = Sampled(record.fetched, record.weight, interval, page.quiet, page.changes)
-        if slot is not None:
-            self._pages.rows[slot] = page
-        else:
-            self._pages.put(record.url, page)
-
-    def renew(self, url: str, fetched: float, *, changed: bool) -> None:
-        """A page was fetched ahead of its turn."""
-        slot = self._pages.find(url)
-        if slot is not None:
-            page = self._pages.rows[slot]
-            self._pages.rows[slot] = Sampled(fetched, *page.after(fetched - page.fetched, changed=changed)[1:])
-
-    def drop(self, url: str) -> None:
-        """A page is fetched no more."""
-        slot = self._pages.find(url)
-        if slot is not None:
-            self._pages.drop(slot)
-
-    # -- the checkpoint
-
-    def save(self) -> None:
-        rows = (ROW.pack(number, *page) for number, page in self._pages.items())
-        self._db.set(WATCHED, BAR.pack(self._pages.bar) + b"".join(rows))
-
-
 class RevisitCounts(Part):
     """`counters` are the crawl's, which the checkpoint keeps. `now` gives what is true at a moment, and not counted."""
 
-    def __init__(self, db: CrawlDB, watched: Watched, counters: Counter[str], clock: Callable[[], float]) -> None:
-        self._db, self._watched, self._counters, self._clock = db, watched, counters, clock
+    def __init__(self, db: CrawlDB, sample: Sample, counters: Counter[str], clock: Callable[[], float]) -> None:
+        self._db = db
+        self._sample = sample
+        self._counters = counters
+        self._clock = clock
         self.now: Callable[[], RevisitFigures] = RevisitFigures
-        self.rates = Rates()
         self._estimated = RevisitFigures()
         self._until = float("-inf")
         self._marks = [(clock(), counters[f"{PREFIX}taken"])]  # two at most: when so many were taken
+        saved = db.get(SAMPLED)
+        if saved is not None:
+            sample.restore(saved)
         db.join(self)
 
     # -- counting
@@ -114,24 +63,27 @@ class RevisitCounts(Part):
     def moved(self, url: str) -> None:
         """A page was redirected for good."""
         self._counters[f"{PREFIX}moved"] += 1
-        self._watched.drop(url)
+        self._sample.drop(url)
 
     def forgot(self, url: str) -> None:
         """A page is not fetched again any more."""
         self._counters[f"{PREFIX}forgotten"] += 1
-        self._watched.drop(url)
+        self._sample.drop(url)
 
-    def kept(self, record: PageRecord, interval: float, changed: bool | None) -> None:  # noqa: FBT001
-        """A page was fetched, so many seconds after the last time, 0 if there was none; None: nothing to compare."""
-        self._watched.put(record, interval, changed)
+    def left(self, url: str) -> None:
+        """A page is another drone's, or it is a sitemap or feed: how fresh its copy is does not matter."""
+        self._sample.drop(url)
 
-    def kept_listing(self, url: str) -> None:
-        """A sitemap or feed was fetched: how fresh its copy is does not matter."""
-        self._watched.drop(url)
+    def kept(self, record: PageRecord, interval: float) -> None:
+        """A page was fetched, so many seconds after the last time, 0 if there was none."""
+        self._sample.put(record, interval)
 
     def kept_ahead(self, record: PageRecord, *, changed: bool) -> None:
         """A page was fetched ahead of its turn, and its own record does not know of it yet."""
-        self._watched.renew(record.url, record.fetched, changed=changed)
+        page = self._sample.find(record.url)
+        if page is not None:
+            observe(page, record.fetched - page.fetched, self._sample.prior, changed=changed)
+            page.fetched = record.fetched
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """A URL has ended."""
@@ -150,7 +102,7 @@ class RevisitCounts(Part):
         found = replace(self.now(), used=self._rate(now, counted["taken"]), **counted)
         fresh = now < self._until <= now + LASTS  # the last: the clock was set back
         if anew or not fresh or not self._estimated.sampled:
-            estimate(found, self._watched, now, self.rates)
+            estimate(found, self._sample, now)
             self._estimated, self._until = found, now + LASTS
             return found
         return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})
@@ -170,5 +122,33 @@ class RevisitCounts(Part):
 
     def save(self) -> None:
         """For those who read the state of a crawl that does not run."""
+        self._db.set(SAMPLED, self._sample.save())
         figures = self.figures(anew=True)
         self._db.set(META, json.dumps(figures.numbers() | figures.histograms()).encode())
+
+
+def estimate(figures: RevisitFigures, sample: Sample, now: float) -> None:
+    """Sets what is estimated from a sample of the records, `let_go` as their share of all records."""
+    figures.clear_estimates()
+    pages = [*sample]
+    if not pages:
+        return
+    sample.prior.learn(pages)
+    weights = fresh_weight = aged = 0.0
+    stale = 0
+    for page in pages:
+        rate = sample.prior.given(page)
+        since = max(now - page.fetched, 0.0)  # the machine's clock may have been set back
+        fresh = freshness(rate, since)
+        stale += fresh < STALE
+        weights += page.weight
+        fresh_weight += page.weight * fresh
+        aged += page.weight * (since - fresh_time(rate, since))
+        figures.rates[bin_of(rate[1] / rate[0])] += 1
+        if page.interval > 0.0:
+            figures.intervals[bin_of(page.interval)] += 1
+    if weights > 0.0:
+        figures.freshness = fresh_weight / weights
+        figures.age = aged / weights
+    figures.let_go = round(figures.records * stale / len(pages))
+    figures.sampled = len(pages)

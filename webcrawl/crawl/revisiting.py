@@ -18,14 +18,13 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.revisit import listing_schedule
 from webcrawl.crawl.revisit.due_by_host import DueByHost
 from webcrawl.crawl.revisit.fetched_ahead import lacks
-from webcrawl.crawl.revisit.fresh_until import LONGEST
+from webcrawl.crawl.revisit.listing_schedule import HOUR, learn
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
 from webcrawl.crawl.revisit.policy import Policy
 from webcrawl.crawl.revisit.record import LONGEST_COPY, LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
-from webcrawl.crawl.revisit.revisits import Revisits
+from webcrawl.crawl.revisit.revisits import HOLDS_MOST, Revisits
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_counts import RevisitCounts
@@ -119,16 +118,21 @@ class Revisiting(Part):
         if self._on:
             self._unused.look(now)
         self._due.at_most(len(self._frontier))
-        if self._on and self.revisits.foretold.waiting:
-            self._frontier.revisits.add([link.pack() for link in self.revisits.foretold.told_before(now, SLICE)])
         room = min(self._due.room, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
             if records:
-                self._due.add(record.url for record in records)
-                self._remember(records)
-                self._frontier.revisits.add([link_of(record).pack() for record in records])
+                self._send(records)
         self._frontier.revisits.bring(now)
+
+    def _send(self, records: Sequence[PageRecord]) -> None:
+        """Puts these pages into the frontier. What other drones fetch from now on is no page of ours."""
+        self._due.add(record.url for record in records)
+        self._remember([record for record in records if record.signal is None])
+        self._frontier.revisits.add([link_of(record).pack() for record in records])
+        for record in records:
+            if self._is_foreign(host_of(record.url)):
+                self.counts.left(record.url)
 
     def idle(self, now: float) -> None:
         """Nothing else can be fetched: there is room for revisits."""
@@ -138,9 +142,7 @@ class Revisiting(Part):
         """The time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
-        turn = self.revisits.next_take(now) if self._due.room > 0 else None
-        told = self.revisits.foretold.next_told(now)
-        ready = min((at for at in (turn, told) if at is not None), default=None)
+        ready = self.revisits.next_take(now) if self._due.room > 0 else None
         if ready is not None:
             ready = max(ready, self._next)
             self.split.rests_until(now, ready)
@@ -152,17 +154,10 @@ class Revisiting(Part):
         for link in links:
             record = record_of(link)
             if is_ahead(link):
-                self.revisits.foretold.ahead.give_up(link.url)  # it may have been ours before its host has come
+                self.revisits.ahead.give_up(link.url)  # it may have been ours before its host has come
                 self.tell(link.url, now, link.via, link.path)
             elif record is not None:
                 self.revisits.adopt(record, now)
-
-    def pass_on(self) -> None:
-        """Hosts have become other drones': what was told of their pages goes there at once."""
-        gate = self._frontier.moves.gate
-        if gate is not None:
-            for link in self.revisits.foretold.withdraw_foreign(self._is_foreign):
-                gate.pass_on(link.pack())
 
     def _is_foreign(self, host: str) -> bool:
         gate = self._frontier.moves.gate
@@ -175,6 +170,8 @@ class Revisiting(Part):
         """
         records = self.revisits.release(SLICE)
         self._frontier.revisits.add([link_of(record).pack() for record in records])
+        for record in records:
+            self.counts.left(record.url)
         return bool(records)
 
     def request(self, link: Link) -> list[tuple[bytes, bytes]]:
@@ -221,11 +218,8 @@ class Revisiting(Part):
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
-        """A signal, from the page `via`, which has this page fetched ahead of its turn; False if that is under way."""
-        link = self.revisits.foretold.announce(url, now, path, via) if self._on else None
-        if link is not None:
-            self._frontier.revisits.add([link.pack()])
-        return link is not None or url in self.revisits.foretold.waiting
+        """A signal, from the page `via`, which makes this page due now; False if one has done so before."""
+        return self._on and self.revisits.announce(url, now, path, via)
 
     def moved(self, link: Link) -> None:
         """Its record has gone to where it was redirected."""
@@ -257,7 +251,7 @@ class Revisiting(Part):
             return record_of(link)
         if link.history:
             return self._given.get(link.url) or record_of(link)
-        return self.revisits.foretold.known(link.url) if self._on else None  # a feed names pages of other hosts, too
+        return self.revisits.ahead.known(link.url) if self._on else None  # a feed names pages of other hosts, too
 
     def put_back(self, link: Link) -> None:
         """It was not fetched, and comes again as if it had not been taken."""
@@ -278,16 +272,17 @@ class Revisiting(Part):
     def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
         """A page had its first turn. A signal may have had it fetched before: then what that found is known."""
         found = exchange.revisit if exchange is not None else None
-        foretold, may_be_told = self.revisits.foretold, self._may_be_told(link.url)
+        ahead = self.revisits.ahead
+        may_be_told = self._may_be_told(link.url)
         if exchange is None or found is None or not self._on:
             if may_be_told:
-                foretold.ahead.lack(link.url, link.path, now)
+                ahead.lack(link.url, link.path, now)
             return
-        record = None if found.change is Change.NEW else foretold.known(link.url)
+        record = None if found.change is Change.NEW else ahead.known(link.url)
         if record is not None:
             self.counts.taken()
         elif may_be_told:
-            foretold.ahead.fill(link.url)
+            ahead.fill(link.url)
         record = record or PageRecord(link.url)
         record.path = link.path
         if found.change is Change.GONE:
@@ -308,6 +303,7 @@ class Revisiting(Part):
             self.counts.taken()
         found = exchange.revisit if exchange is not None else None
         if is_ahead(link):
+            self._due.drop(link.url)
             self._ahead(record, link, exchange, found, now)
             return
         self._back(record, now)
@@ -361,10 +357,11 @@ class Revisiting(Part):
         if record.gone >= PROBES and now - record.fetched >= AWAY:
             self.counts.forgot(record.url)
             if self._may_be_told(record.url):
-                self.revisits.foretold.ahead.lack(record.url, record.path, now)
+                self.revisits.ahead.lack(record.url, record.path, now)
         else:
             if self._may_be_told(record.url):
-                self.revisits.foretold.gone(record, now)
+                self.revisits.note(record.url, now)  # a signal before its next turn is to know of that
+                self.revisits.ahead.gone(record, now)
             self._later(record, now, SOON)
 
     def _ahead(
@@ -372,31 +369,36 @@ class Revisiting(Part):
     ) -> None:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
-            self._absent(record, exchange, now, was_there=found is not None and not record.gone)
+            self._absent(record, exchange, was_there=found is not None and not record.gone)
             if exchange is not None and exchange.status in GONE and not lacks(record):
-                self.revisits.foretold.gone_ahead(record, now)
+                self._gone_ahead(record, now)
             else:
-                self.revisits.foretold.ahead.give_up(link.url)
+                self.revisits.ahead.give_up(link.url)
             return
-        if self.revisits.foretold.ahead.fill(link.url):
+        self.revisits.note(link.url, now)
+        if self.revisits.ahead.fill(link.url):
             self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
             if self.signals is not None:
-                self.signals.followed(link.url, now, changed=True)
+                self.signals.followed(link.url, changed=True)
             return
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
-        self.revisits.foretold.ahead.found(record)
+        self.revisits.ahead.found(record)
         self.counts.kept_ahead(record, changed=_is_changed(found))
-        if self.signals is not None and found.change is Change.NEW:  # there was nothing that could have changed
-            self.signals.visited(link.url, now, 0.0, changed=False)
+        if self.signals is not None:
+            if found.change is not Change.NEW:  # else there was nothing that could have changed
+                self.signals.followed(link.url, changed=_is_changed(found))
             self.signals.brought(link.url)
-        elif self.signals is not None:
-            self.signals.followed(link.url, now, changed=_is_changed(found))
-            self.signals.brought(link.url)
-            if found.change is Change.UNCHANGED:
-                self.signals.unread(link.url)
 
-    def _absent(self, record: PageRecord, exchange: Exchange | None, now: float, *, was_there: bool) -> None:
+    def _gone_ahead(self, record: PageRecord, now: float) -> None:
+        """The page is not there: who hears of that is to hear, too, when it is there again, though it be as before."""
+        self.revisits.note(record.url, now)
+        record.gone += 1
+        record.visits = record.visits or 1
+        record.fetched = record.fetched or now
+        self.revisits.ahead.found(record)
+
+    def _absent(self, record: PageRecord, exchange: Exchange | None, *, was_there: bool) -> None:
         """A signal has had a page fetched that is not there: its going was news, and its absence is none.
 
         Who announces such pages again and again would be believed for ever otherwise.
@@ -404,36 +406,28 @@ class Revisiting(Part):
         if self.signals is None or exchange is None or not (was_there or record.gone):
             return
         if exchange.status in GONE or (record.gone and exchange.location):
-            self.signals.followed(record.url, now, changed=was_there)
+            self.signals.followed(record.url, changed=was_there)
 
     def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
         is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)
-        signals = self.signals
-        if signals is not None and not signals.has_listing(host_of(link.url)):
-            signals, record.listed = None, False
-        brought = signals.brought(link.url) if signals is not None else None
+        brought = self.signals.brought(link.url) if self.signals is not None else None
         listing = brought if self._policy.early else None  # else it is a page like others
-        if is_known:
-            seconds = max(now - record.fetched, 0.0)
-            if listing is not None and signals is not None:
-                signals.expected(link.url, listing.news, listing_schedule.expected(record, seconds))
-                listing_schedule.learn(record, seconds, listing.news, changed=changed)
-            else:
-                self._policy.observe(record, seconds, changed)
-        if signals is not None:
-            before = record.fetched if record.digest else 0.0
-            record.listed = signals.visited(link.url, now, before, changed=changed)
-            if found.change is Change.UNCHANGED:
-                signals.unread(link.url)
+        seconds = max(now - record.fetched, 0.0)
+        if is_known and listing is not None:
+            learn(record, seconds, listing.news, changed=changed)
+        elif is_known:
+            self._policy.observe(record, seconds, changed)
+        if self.signals is not None and changed:
+            self.signals.changed(link.url, now)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
         self._update(record, exchange, found, now)
         record.gone, record.weight = 0, self._importance(link)
         if listing is not None:  # the freshness of copies is that of pages
-            self.counts.kept_listing(link.url)
-            self.revisits.keep_listing(record, now, listing_schedule.HOUR * listing.listings)
+            self.counts.left(link.url)
+            self.revisits.keep_listing(record, now, HOUR * listing.listings)
             return
-        self.counts.kept(record, interval, changed if is_known else None)
+        self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
@@ -453,7 +447,7 @@ class Revisiting(Part):
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
         record.said = exchange.said
-        seconds = min(fresh_for(exchange.headers, shown), LONGEST)
+        seconds = min(fresh_for(exchange.headers, shown), HOLDS_MOST)
         record.holds = ceil(now + seconds) if seconds > 0 else 0
         if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
             record.etag = record.modified = b""
@@ -464,8 +458,8 @@ class Revisiting(Part):
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Tries again when as much time has passed as since the last fetch that went well: at growing intervals."""
         wait = min(max(now - record.fetched, least), LATE)
-        record.holds = int(now + min(wait, LONGEST))  # by the clock: the queue may come there at once
-        self.revisits.keep(record, now, now + wait)
+        record.holds = int(now + min(wait, HOLDS_MOST))  # by the clock: the queue may come there at once
+        self.revisits.retry(record, now, wait)
 
     # -- the checkpoint
 

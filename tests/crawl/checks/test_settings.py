@@ -39,8 +39,8 @@ ACCEPTED = [
     ("LINK_SOURCES", "a,img  a", ("a", "img")),
     *[("SITEMAPS", value, None) for value in (None, "none", "None ")],
     *[("REVISIT_POLICY", value, "none") for value in (None, "none", "None")],
-    *[("REVISIT_POLICY", value, f"{REVISIT}.policies.fixed.Fixed") for value in ("fixed", " Fixed")],
-    ("REVISIT_POLICY", f"{REVISIT}.policies.uniform.Uniform", f"{REVISIT}.policies.uniform.Uniform"),
+    *[("REVISIT_POLICY", value, f"{REVISIT}.policies.Fixed") for value in ("fixed", " Fixed")],
+    ("REVISIT_POLICY", f"{REVISIT}.policies.Uniform", f"{REVISIT}.policies.Uniform"),
     *[("REVISIT_SHARE", value, 0.25) for value in (0.25, "0.25", ".25")],
     ("REVISIT_RATE", "0", 0.0),
     *[("FEED_LINKS", value, True) for value in (True, "on", 1)],
@@ -147,7 +147,7 @@ REFUSED = [
     *[("METRICS_PORT", value) for value in ("0", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
     *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
     *[("SITEMAPS", value) for value in ("maybe", 2, [])],
-    *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.fixed.None")],
+    *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.None")],
     *[("REVISIT_SHARE", value) for value in (0, 1, "nan", None, True)],
     *[("REVISIT_RATE", value) for value in (-1, "much", None)],
     *[("REVISIT_AGE", value) for value in (0, -1, "a day")],
@@ -357,15 +357,15 @@ class TestRules:
 
 
 class Deaf:
-    """A revisit policy that cannot be asked about signals."""
+    """A revisit policy that cannot be told what visits found."""
 
     early = True
-    observe = due = took = state = restore = None
+    due = state = restore = None
 
 
 def test_a_policy_that_lacks_a_method_is_refused():
-    """At the start, and not at the first signal."""
-    with pytest.raises(SettingError, match="has no worth"):
+    """At the start, and not at the first visit."""
+    with pytest.raises(SettingError, match="has no observe"):
         check({"REVISIT_POLICY": f"{__name__}.Deaf"})
 
 

@@ -1,4 +1,4 @@
-"""Pages that signals have had fetched ahead of their turns: found again when the record's turn comes."""
+"""Signals in the queue, and pages that they have had fetched: found again when the record's turn comes."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -8,7 +8,8 @@ import pytest
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.crawl.revisit import fetched_ahead as module
 from webcrawl.crawl.revisit.fetched_ahead import KEPT, UNDER_WAY
-from webcrawl.crawl.revisit.record import PageRecord, is_ahead, record_of
+from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.revisits import FLOOR
 from webcrawl.crawl.revisit.revisits import UNDER_WAY as WAIT
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -25,9 +26,9 @@ def _policy():
 
 @pytest.fixture(name="revisits")
 def _revisits(db, policy):
-    """One listed page is due in five days."""
+    """One page is due in five days."""
     revisits = begun(db, policy)
-    revisits.keep(page(1, NOW, etag=b'"old"', digest=1, listed=True), NOW)
+    revisits.keep(page(1, NOW, etag=b'"old"', digest=1), NOW)
     return revisits
 
 
@@ -38,234 +39,276 @@ def begun(db, policy, rate=100.0):
     return revisits
 
 
+def told(revisits, now, url=URL, **others):
+    """A signal, and the record of the link that it leads to."""
+    assert revisits.announce(url, now, **others)
+    (record,) = revisits.take(now, 9)
+    return record
+
+
 def found_ahead(revisits, now, **found):
     """A signal, and what its fetch found."""
-    link = revisits.foretold.announce(URL, now)
-    revisits.foretold.ahead.found(replace(record_of(link), fetched=now, **found))
+    revisits.ahead.found(replace(told(revisits, now), fetched=now, **found))
 
 
-def test_a_signal_makes_a_link(revisits):
-    """The link of a first signal has no validators, and says that its page's record is elsewhere."""
-    link = revisits.foretold.announce(URL, NOW + 1)
-    assert (link.url, link.path, is_ahead(link)) == (URL, "L", True)
-    assert record_of(link).etag == b""
-    assert len(revisits) == 1
+def urls(revisits, now, most=9):
+    return [record.url for record in revisits.take(now, most)]
 
 
-def test_one_link_at_a_time(revisits):
-    """While such a link is under way, another signal makes none; if it is never heard of again, a day later."""
-    assert revisits.foretold.announce(URL, NOW + 1)
-    assert revisits.foretold.announce(URL, NOW + UNDER_WAY) is None
-    assert revisits.foretold.announce(URL, NOW + 1 + UNDER_WAY)
+class TestInTheQueue:
+    def test_a_signal_makes_a_page_due_now(self, revisits):
+        """The record of a first signal has no validators; the page's own stays in the queue."""
+        record = told(revisits, NOW + 1, path="XL", via="http://h/map")
+        assert (record.url, record.path, record.signal, record.etag) == (URL, "XL", "http://h/map", b"")
+        assert len(revisits) == 1
+
+    def test_it_goes_before_all_others(self, db):
+        """Even if the queue is late, or ahead of the clock."""
+        for due in (-3000.0, DAY):
+            policy = Told()
+            revisits = made(db, policy, rate=1.0)
+            for number in range(100):
+                policy.when[page(number).url] = NOW + due + number
+                revisits.keep(page(number), NOW)
+            revisits.take(NOW, 2)
+            assert revisits.announce(f"http://new/{due}", NOW)
+            assert urls(revisits, NOW + 1) == [f"http://new/{due}"]
+            revisits.release(200)
+
+    def test_one_at_a_time(self, revisits):
+        """While a signal waits, or its link is under way, another says nothing new; but a day later it does."""
+        assert revisits.announce(URL, NOW + 1)
+        assert not revisits.announce(URL, NOW + 2)
+        assert urls(revisits, NOW + 3) == [URL]
+        assert not revisits.announce(URL, NOW + UNDER_WAY)
+        assert revisits.announce(URL, NOW + 4 + UNDER_WAY)
+
+    def test_a_page_that_was_fetched_just_now(self, db):
+        """Whether in its turn or at a signal, it rests for a minute."""
+        revisits = made(db, Told(), rate=1.0)
+        revisits.keep(page(1, NOW), NOW)
+        assert revisits.announce(URL, NOW + 1)
+        assert urls(revisits, NOW + FLOOR - 1) == []
+        assert revisits.next_take(NOW + FLOOR - 1) == NOW + FLOOR
+        assert urls(revisits, NOW + FLOOR) == [URL]
+        revisits.note(URL, NOW + FLOOR)
+        revisits.ahead.found(page(1, NOW + FLOOR, digest=1))
+        assert revisits.announce(URL, NOW + FLOOR + 1)
+        assert urls(revisits, NOW + 2 * FLOOR - 1) == []
+        assert urls(revisits, NOW + 2 * FLOOR) == [URL]
+
+    def test_a_turn_that_comes_before_is_enough(self, db, policy):
+        """A fetch in the page's own turn comes after the signal."""
+        revisits = begun(db, policy, rate=1.0)
+        policy.when[URL] = NOW - 1
+        revisits.keep(page(1), NOW)
+        for number in range(2, 9):
+            assert revisits.announce(page(number).url, NOW)
+        assert revisits.announce(URL, NOW)  # behind the others
+        found = [url for second in range(60) for url in urls(revisits, NOW + second)]
+        assert sorted(found) == sorted(page(number).url for number in range(1, 9))
+
+    def test_pages_have_half_of_the_budget(self, db):
+        """However many signals there are."""
+        policy = Told()
+        revisits = made(db, policy, rate=1.0)
+        for number in range(1000):
+            policy.when[page(number).url] = NOW + number
+            revisits.keep(page(number), NOW)
+        for number in range(1000):
+            assert revisits.announce(f"http://news/{number}", NOW)
+        found = [url for second in range(500) for url in urls(revisits, NOW + second)]
+        assert len(found) == pytest.approx(500, abs=2)
+        assert sum("news" in url for url in found) == pytest.approx(167, abs=3)  # the queue is late, so far
+
+    def test_no_more_than_a_day_of_them_may_wait(self, db):
+        """What comes beyond is counted."""
+        revisits = made(db, Told(), rate=0.1)
+        told = sum(revisits.announce(f"http://news/{number}", NOW) for number in range(5000))
+        assert told == pytest.approx(0.05 * DAY, abs=2)
+        assert revisits._counters["signals/crowded_out"] == 5000 - told
+
+    def test_a_kill_loses_and_doubles_none(self, tmp_path):
+        """What waits at a checkpoint waits after it, and what was taken before it is not taken again."""
+        with closing(CrawlDB(tmp_path)) as db:
+            revisits = begun(db, Told(), rate=1.0)
+            for number in range(20):
+                revisits.announce(page(number).url, NOW)
+            before = [url for second in range(10) for url in urls(revisits, NOW + second)]
+            for _ in db.prepare():
+                pass
+            db.checkpoint()
+            assert urls(revisits, NOW + 20) != []  # they are undone
+            revisits.announce("http://h/late", NOW)
+        with closing(CrawlDB(tmp_path)) as db:
+            revisits = made(db, Told(), rate=1.0)
+            after = [url for second in range(60) for url in urls(revisits, NOW + 20 + second)]
+        assert sorted(before + after) == sorted(page(number).url for number in range(20))
 
 
-def test_the_second_one_has_validators(revisits):
-    """A later signal asks with the validators of what was found before."""
-    found_ahead(revisits, NOW + 1, etag=b'"new"')
-    assert record_of(revisits.foretold.announce(URL, NOW + 2)).etag == b'"new"'
+class TestTakenOver:
+    def test_the_second_one_has_validators(self, revisits):
+        """A later signal asks with the validators of what was found before."""
+        found_ahead(revisits, NOW + 1, etag=b'"new"')
+        assert told(revisits, NOW + 2).etag == b'"new"'
+
+    def test_the_record_takes_over_what_was_found(self, revisits, policy):
+        """When its turn comes, the record has the newer fetch, and is not fetched; the policy is told what was seen."""
+        found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2, text=3, modified=b"x")
+        assert revisits.take(NOW + 5 * DAY, 1) == []
+        assert policy.observed == [(URL, DAY, True)]
+        assert revisits.take(LATER - 4 * DAY - 1, 1) == []  # its next turn is counted from that fetch
+        (record,) = revisits.take(LATER, 1)
+        assert (record.fetched, record.etag, record.modified, record.digest, record.text) == (
+            NOW + DAY, b'"new"', b"x", 2, 3,
+        )  # fmt: skip
+        assert (record.visits, record.changes) == (1, 1)
+        assert len(revisits) == 0
+
+    @pytest.mark.parametrize("found", [{"digest": 1}, {"digest": 2, "text": 0b1110 << 40}])
+    def test_what_is_no_change(self, db, policy, found):
+        """A signal was wrong if the same bytes came, or nearly the same visible text."""
+        revisits = begun(db, policy)
+        revisits.keep(page(1, NOW, digest=1, text=0b1111 << 40), NOW)
+        found_ahead(revisits, NOW + DAY, **found)
+        revisits.take(NOW + 5 * DAY, 1)
+        assert policy.observed == [(URL, DAY, False)]
+
+    def test_a_page_that_is_gone(self, revisits):
+        """That it was not found counts for the record too, which knows of more: it is asked for in its turn."""
+        found_ahead(revisits, NOW + DAY, gone=1, visits=1)
+        (record,) = revisits.take(NOW + 5 * DAY, 1)
+        assert (record.gone, record.fetched, record.digest) == (1, NOW, 1)
+
+    def test_what_is_older_than_the_record_is_dropped(self, revisits, policy):
+        """A record that was fetched since has nothing to learn from it."""
+        told(revisits, NOW + 1)
+        revisits.ahead.found(page(1, NOW - DAY, digest=2))
+        assert len(revisits.take(NOW + 5 * DAY, 1)) == 1
+        assert policy.observed == []
+        assert len(revisits.ahead) == 0
+
+    def test_announced_again_before_its_turn(self, revisits, monkeypatch):
+        """It takes over what was found, and is fetched all the same; the signal is of no use any more."""
+        found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2)
+        monkeypatch.setattr("webcrawl.crawl.revisit.revisits.BACKLOG", 9 * DAY)
+        revisits._signalled = NOW + 5.5 * DAY  # the signal waits
+        assert revisits.announce(URL, NOW + 5 * DAY - 1)
+        (record,) = revisits.take(NOW + 5 * DAY, 9)
+        assert (record.signal, record.etag) == (None, b'"new"')
+        assert revisits.take(NOW + 7 * DAY, 9) == []
+
+    def test_the_record_waits_while_a_link_is_under_way(self, revisits):
+        """A page that is being fetched because of a signal is not fetched again at the same time."""
+        now = NOW + 5 * DAY
+        told(revisits, now - 1)
+        assert revisits.take(now, 1) == []
+        assert len(revisits) == 1
+        assert len(revisits.take(now + UNDER_WAY + WAIT, 1)) == 1
+
+    def test_a_fetch_that_failed(self, revisits):
+        """If the link ends without an answer, the record is taken in its turn, and the next signal makes a link."""
+        told(revisits, NOW + 1)
+        revisits.ahead.give_up(URL)
+        assert len(revisits.ahead) == 0
+        found_ahead(revisits, NOW + 2, etag=b'"new"', digest=2)
+        told(revisits, NOW + 3)
+        revisits.ahead.give_up(URL)
+        assert told(revisits, NOW + 4).etag == b'"new"'
+        revisits.ahead.give_up(URL)
+        revisits.ahead.give_up("http://h/never-told")
+        assert revisits.take(NOW + 5 * DAY, 1) == []  # it has what was found before
 
 
-def test_the_record_takes_over_what_was_found(revisits, policy):
-    """When its turn comes, the record has the newer fetch, and is not fetched; the policy is told what was seen."""
-    found_ahead(revisits, NOW + DAY, etag=b'"new"', digest=2, text=3, modified=b"x")
-    assert revisits.take(NOW + 5 * DAY, 1) == []
-    assert policy.taken == []
-    assert policy.observed == [(URL, DAY, True)]
-    assert policy.spares == [1.0]
-    (record,) = revisits.take(LATER, 1)
-    assert (record.fetched, record.etag, record.modified, record.digest, record.text) == (
-        NOW + DAY, b'"new"', b"x", 2, 3,
-    )  # fmt: skip
-    assert (record.visits, record.changes, record.listed) == (1, 1, True)
-    assert policy.taken == [(URL, LATER, NOW + DAY + 5 * DAY)]  # its next turn is counted from that fetch
-    assert len(revisits) == 0
+class TestRows:
+    def test_they_are_dropped_in_the_end(self, revisits):
+        """What no record has come for after a long time is forgotten, whether fetched or under way."""
+        for number in range(2, 6):
+            told(revisits, NOW + number, page(number).url)
+        revisits.ahead.found(page(2, NOW))
+        revisits.take(NOW + KEPT - 10, 0)
+        assert len(revisits.ahead) == 4
+        revisits.take(NOW + KEPT + DAY, 0)
+        assert len(revisits.ahead) == 0
 
+    def test_their_number_is_bounded(self, revisits, monkeypatch):
+        """With very many rows, no new ones are made; those that are there go on."""
+        monkeypatch.setattr(module, "MOST", 3)
+        for number in range(2, 5):
+            revisits.ahead.found(replace(told(revisits, NOW + number, page(number).url), fetched=NOW))
+        assert not revisits.announce(URL, NOW + 9)
+        assert revisits.announce(page(3).url, NOW + 9)
+        assert len(revisits.ahead) == 3
 
-def test_the_same_bytes_are_no_change(revisits, policy):
-    """A signal that was wrong is a visit that found the page unchanged."""
-    found_ahead(revisits, NOW + DAY, digest=1)
-    revisits.take(NOW + 5 * DAY, 1)
-    assert policy.observed == [(URL, DAY, False)]
+    @pytest.mark.parametrize("gone", [False, True])
+    def test_a_record_that_leaves_takes_it_along(self, revisits, gone):
+        """Another crawl that gets the record knows what a signal's fetch has found here."""
+        found = {"gone": 1, "visits": 1} if gone else {"etag": b'"new"', "digest": 2, "holds": 9}
+        found_ahead(revisits, NOW + 1, **found)
+        (record,) = revisits.release(10)
+        known = (record.gone, record.digest, record.etag, record.fetched, record.holds)
+        assert known == ((1, 1, b'"old"', NOW, 0) if gone else (0, 2, b'"new"', NOW + 1, 9))
+        assert len(revisits.ahead) == 0
 
+    def test_a_signal_that_leaves(self, revisits):
+        """It is one there, too."""
+        revisits.announce("http://h/2", NOW, via="http://h/map")
+        assert {record.url: record.signal for record in revisits.release(10)} == {
+            URL: None,
+            "http://h/2": "http://h/map",
+        }
+        assert len(revisits.ahead) == 0
 
-def test_other_bytes_with_the_same_text_are_no_change(db, policy):
-    """Nor is a page changed whose visible text is nearly the same, whatever its bytes."""
-    revisits = begun(db, policy)
-    revisits.keep(page(1, NOW, digest=1, text=0b1111 << 40, listed=True), NOW)
-    found_ahead(revisits, NOW + DAY, digest=2, text=0b1110 << 40)
-    revisits.take(NOW + 5 * DAY, 1)
-    assert policy.observed == [(URL, DAY, False)]
+    def test_they_are_part_of_the_checkpoint(self, tmp_path):
+        """After a kill the rows are those of the checkpoint."""
+        with closing(CrawlDB(tmp_path)) as db:
+            revisits = begun(db, Told())
+            found_ahead(revisits, NOW, etag=b'"1"')
+            db.checkpoint()
+            found_ahead(revisits, NOW + 1, etag=b'"2"')
+            revisits.announce(page(2).url, NOW)
+        with closing(CrawlDB(tmp_path)) as db:
+            revisits = begun(db, Told())
+            assert len(revisits.ahead) == 1
+            assert told(revisits, NOW + 2).etag == b'"1"'
 
+    def test_damage_is_noticed(self, db, revisits):
+        """A flipped bit, or anything else that is no record, never becomes one."""
+        found_ahead(revisits, NOW + 1)
+        db.execute("UPDATE ahead SET since = since + 1")
+        with pytest.raises(DamagedFile, match="checksum"):
+            revisits.announce(URL, NOW + 2)
+        ((key,),) = db.query("SELECT key FROM ahead")
+        db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(key, 5, b"junk")))
+        with pytest.raises(DamagedFile, match="record"):
+            revisits.announce(URL, NOW + 2)
 
-def test_a_page_that_is_gone(revisits):
-    """That it was not found counts for the record too, which knows of more: it is asked for in its turn."""
-    found_ahead(revisits, NOW + DAY, gone=1, visits=1)
-    (record,) = revisits.take(NOW + 5 * DAY, 1)
-    assert (record.gone, record.fetched, record.digest) == (1, NOW, 1)
+    def test_pages_without_a_record(self, revisits, monkeypatch):
+        """What is noted of them is told once, is nothing of other pages, and is bounded."""
+        monkeypatch.setattr(module, "LACKING", 3)
+        assert not revisits.ahead.fill("http://h/2")
+        found_ahead(revisits, NOW + 1, digest=2)
+        for number in (1, 2, 3, 4):
+            revisits.ahead.lack(f"http://h/{number}", "L", NOW)
+        assert told(revisits, NOW + DAY, "http://h/2").digest == 0
+        revisits.ahead.give_up("http://h/2")
+        filled = [revisits.ahead.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)]
+        assert filled == [False, True, False, True, False]
+        assert len(revisits.ahead) == 1
 
+    def test_a_page_that_was_gone_in_its_turn(self, revisits, monkeypatch):
+        """A signal before its next turn gets a link with all that is known of it; and these, too, are bounded."""
+        monkeypatch.setattr(module, "LACKING", 2)
+        known = page(5, NOW - DAY, digest=7, etag=b'"x"', gone=2)
+        revisits.ahead.gone(known, NOW)
+        revisits.ahead.gone(page(6, gone=1), NOW)
+        revisits.ahead.gone(page(7, gone=1), NOW)
+        assert len(revisits.ahead) == 2
+        record = told(revisits, NOW + 1, known.url)
+        assert (record.gone, record.digest) == (2, 7)
 
-def test_what_is_older_than_the_record_is_dropped(revisits, policy):
-    """A record that was fetched since has nothing to learn from it."""
-    found_ahead(revisits, NOW - DAY, digest=2)
-    assert len(revisits.take(NOW + 5 * DAY, 1)) == 1
-    assert policy.observed == []
-    assert len(revisits._ahead) == 0
-
-
-def test_a_page_that_was_listed_since(db, policy):
-    """A record that came here before a listing named its page learns of it too."""
-    revisits = begun(db, policy)
-    revisits.keep(page(1, NOW), NOW)
-    found_ahead(revisits, NOW + DAY, digest=2)
-    assert revisits.take(NOW + 5 * DAY, 1) == []
-    assert len(revisits) == 1
-
-
-def test_the_record_waits_while_a_link_is_under_way(revisits):
-    """A page that is being fetched because of a signal is not fetched again at the same time."""
-    now = NOW + 5 * DAY
-    revisits.foretold.announce(URL, now - 1)
-    assert revisits.take(now, 1) == []
-    assert len(revisits) == 1
-    assert len(revisits.take(now + UNDER_WAY + WAIT, 1)) == 1
-
-
-def test_a_fetch_that_failed(revisits):
-    """If the link ends without an answer, the record is taken in its turn, and the next signal makes a link at once."""
-    revisits.foretold.announce(URL, NOW + 1)
-    revisits.foretold.ahead.give_up(URL)
-    assert len(revisits._ahead) == 0
-    found_ahead(revisits, NOW + 2, etag=b'"new"', digest=2)
-    assert revisits.foretold.announce(URL, NOW + 3)
-    revisits.foretold.ahead.give_up(URL)
-    assert record_of(revisits.foretold.announce(URL, NOW + 4)).etag == b'"new"'
-    revisits.foretold.ahead.give_up(URL)
-    revisits.foretold.ahead.give_up("http://h/never-told")
-    assert revisits.take(NOW + 5 * DAY, 1) == []  # it has what was found before
-
-
-def test_signals_use_the_budget(db, policy):
-    """Pages fetched because of signals are saved on half of the others."""
-    revisits = begun(db, policy, rate=1.0)
-    for number in range(100):
-        revisits.keep(page(number), NOW, NOW - 1)
-    assert len(revisits.take(NOW, 10)) == 5
-    for number in range(30):
-        assert revisits.foretold.announce(page(100 + number).url, NOW)
-    assert revisits.next_take(NOW) == NOW + 2
-    assert sum(len(revisits.take(NOW + second, 10)) for second in range(1, 61)) == 30
-    assert sum(len(revisits.take(NOW + second, 10)) for second in range(61, 81)) == 20
-
-
-def test_rows_are_dropped_in_the_end(revisits):
-    """What no record has come for after a long time is forgotten, whether fetched or under way."""
-    revisits.take(NOW, 0)
-    for number in range(2, 6):
-        revisits.foretold.announce(page(number).url, NOW)
-    revisits.foretold.ahead.found(page(2, NOW))
-    revisits.take(NOW + KEPT - 10, 0)
-    assert len(revisits._ahead) == 4
-    revisits.take(NOW + KEPT + DAY, 0)
-    assert len(revisits._ahead) == 0
-
-
-def test_their_number_is_bounded(revisits, monkeypatch):
-    """With very many rows, no new ones are made; those that are there go on."""
-    monkeypatch.setattr(module, "MOST", 3)
-    for number in range(2, 5):
-        found_ahead_of = revisits.foretold.announce(page(number).url, NOW)
-        revisits.foretold.ahead.found(replace(record_of(found_ahead_of), fetched=NOW))
-    assert revisits.foretold.announce(URL, NOW + 1) is None
-    assert revisits.foretold.announce(page(3).url, NOW + 1)
-    assert len(revisits._ahead) == 3
-
-
-def test_a_record_that_leaves_takes_it_along(revisits, policy):
-    """Another crawl that gets the record does not find a change again that a signal's fetch has found here."""
-    found_ahead(revisits, NOW + 1, etag=b'"new"', digest=2, holds=9)
-
-    (record,) = revisits.release(10)
-    assert (record.digest, record.etag, record.fetched, record.holds) == (2, b'"new"', NOW + 1, 9)
-    assert policy.observed == [(URL, 1, True)]
-    assert len(revisits._ahead) == 0
-
-
-def test_a_record_that_leaves_knows_that_its_page_is_gone(revisits):
-    """Another crawl that gets the record knows what pipelines have heard here."""
-    link = revisits.foretold.announce(URL, NOW + 1)
-    revisits.foretold.gone_ahead(record_of(link), NOW + 1)
-
-    (record,) = revisits.release(10)
-    assert (record.gone, record.digest, record.fetched) == (1, 1, NOW)
-
-
-def test_they_are_part_of_the_checkpoint(tmp_path):
-    """After a kill the rows are those of the checkpoint."""
-    with closing(CrawlDB(tmp_path)) as db:
-        revisits = begun(db, Told())
-        found_ahead(revisits, NOW, etag=b'"1"')
-        db.checkpoint()
-        found_ahead(revisits, NOW + 1, etag=b'"2"')
-        revisits.foretold.announce(page(2).url, NOW)
-    with closing(CrawlDB(tmp_path)) as db:
-        revisits = begun(db, Told())
-        assert len(revisits._ahead) == 1
-        assert record_of(revisits.foretold.announce(URL, NOW + 2)).etag == b'"1"'
-
-
-def test_a_damaged_row_is_noticed(db, revisits):
-    """A flipped bit never becomes a page's record."""
-    found_ahead(revisits, NOW + 1)
-    db.execute("UPDATE ahead SET since = since + 1")
-    with pytest.raises(DamagedFile, match="checksum"):
-        revisits.foretold.announce(URL, NOW + 2)
-
-
-def test_a_row_that_is_no_record_is_damage(db, revisits):
-    """Nor does anything else."""
-    found_ahead(revisits, NOW + 1)
-    ((key,),) = db.query("SELECT key FROM ahead")
-    row = (key, 5, b"junk")
-    db.execute("UPDATE ahead SET since = ?, data = ?, crc = ?", (5, b"junk", rowcrc.ahead(*row)))
-    with pytest.raises(DamagedFile, match="record"):
-        revisits.foretold.announce(URL, NOW + 2)
-
-
-def test_pages_without_a_record(db, revisits, monkeypatch):
-    """What is noted of them is told once, is nothing of other pages, and is bounded."""
-    monkeypatch.setattr(module, "LACKING", 3)
-    assert not revisits.foretold.ahead.fill("http://h/2")
-    found_ahead(revisits, NOW + 1, digest=2)
-    for number in (1, 2, 3, 4):
-        revisits.foretold.ahead.lack(f"http://h/{number}", "L", NOW)
-    assert record_of(revisits.foretold.announce("http://h/2", NOW + DAY)).digest == 0
-    revisits.foretold.ahead.give_up("http://h/2")
-    assert [revisits.foretold.ahead.fill(f"http://h/{number}") for number in (1, 2, 2, 3, 4)] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert len(revisits._ahead) == 1
-
-
-def test_a_page_that_was_gone_in_its_turn(revisits, monkeypatch):
-    """A signal before its next turn gets a link with all that is known of it; and these, too, are bounded."""
-    monkeypatch.setattr(module, "LACKING", 2)
-    known = page(5, NOW - DAY, digest=7, etag=b'"x"', shape=3.0, span=9.0, gone=2)
-    revisits.foretold.gone(known, NOW)
-    revisits.foretold.gone(page(6, gone=1), NOW)
-    revisits.foretold.gone(page(7, gone=1), NOW)
-    assert len(revisits._ahead) == 2
-    assert revisits.foretold.announce(known.url, NOW + 0.3) is None  # it rests
-    (link,) = revisits.foretold.told_before(NOW + DAY, 9)
-    assert (record_of(link).gone, record_of(link).digest) == (2, 7)
-    assert (known.shape, known.span) == (3.0, 9.0)
-
-
-def test_a_page_that_is_gone_while_a_signal_fetches_it(revisits):
-    """There is one link ahead of its turn still."""
-    assert revisits.foretold.announce(URL, NOW + 1)
-    revisits.foretold.gone(PageRecord(URL, "L", NOW - DAY, digest=7, gone=1), NOW + 2)
-    assert revisits.foretold.announce(URL, NOW + 100) is None
+    def test_a_page_that_is_gone_while_a_signal_fetches_it(self, revisits):
+        """There is one link ahead of its turn still."""
+        told(revisits, NOW + 1)
+        revisits.ahead.gone(PageRecord(URL, "L", NOW - DAY, digest=7, gone=1), NOW + 2)
+        assert not revisits.announce(URL, NOW + 100)

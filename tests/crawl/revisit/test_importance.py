@@ -6,7 +6,7 @@ from math import inf, nan
 import pytest
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.revisit.importance import LEAST, MOST, Weighed, by_depth
+from webcrawl.crawl.revisit.policy import LEAST, MOST, Weighed, by_depth
 
 PAGE = Link("http://a.test/")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.revisit.policies.optimal import LONGEST, interval, value
+from webcrawl.crawl.revisit.optimal import LONGEST, interval, value
 
 SHAPES = st.floats(0.05, 300)
 SPANS = st.floats(60, 1e9)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.revisit.listing_versions import AHEAD, CACHED, MOST, Listed, _size, stamp
+from webcrawl.crawl.revisit.listing_versions import AHEAD, MOST, Listed, stamp
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -32,13 +32,13 @@ class TestCompare:
     def test_the_first_time_all_is_new(self, listed):
         """Nothing can be newer than what nobody knows."""
         new, newer, found = compare(listed, [(5, 100), (3, 0)])
-        assert (new, newer, found.first, found.gone, found.kept) == ([5, 3], [], True, 0, 2)
+        assert (new, newer, found.first, found.kept) == ([5, 3], [], True, 2)
 
     def test_a_later_date_is_newer(self, listed):
         """An equal date says nothing, and neither does an earlier one or none."""
         compare(listed, [(1, 100), (2, 100), (3, 100), (4, 100)])
         new, newer, found = compare(listed, [(4, 0), (3, 99), (2, 100), (1, 101)])
-        assert (new, newer, found.first, found.gone) == ([], [1], False, 0)
+        assert (new, newer, found.first) == ([], [1], False)
 
     def test_positions_are_in_document_order(self, listed):
         """Whatever the order of keys."""
@@ -46,9 +46,9 @@ class TestCompare:
         assert compare(listed, [(9, 2), (4, 1), (2, 2), (3, 1), (7, 2)])[:2] == ([4, 3], [9, 2, 7])
 
     def test_what_is_gone(self, listed):
-        """It is counted once, and new when it comes back."""
+        """It is new when it comes back."""
         compare(listed, [(1, 100), (2, 100)])
-        assert compare(listed, [(1, 100)])[2].gone == 1
+        assert compare(listed, [(1, 100)])[2].kept == 1
         assert compare(listed, [(1, 100), (2, 200)])[:2] == ([2], [])
 
     def test_an_empty_listing(self, listed):
@@ -84,7 +84,7 @@ class TestCompare:
         compare(listed, [(1, 100), (2, 100)])
         assert compare(listed, [(2, 200), (3, 5)], whole=False)[:2] == ([3], [2])
         new, newer, found = compare(listed, [(1, 100), (2, 200), (3, 5)])
-        assert (new, newer, found.gone) == ([], [], 0)
+        assert (new, newer, found.kept) == ([], [], 3)
 
     def test_listings_are_apart(self, listed):
         """Each is compared with itself only."""
@@ -98,14 +98,6 @@ class TestCompare:
         assert compare(listed, [(1, 1), (2, 1), (3, 1)], room=2)[0] == [3]
         assert compare(listed, [(key, 1) for key in range(MOST + 9)])[2].kept == MOST
 
-    def test_a_listing_that_was_dropped(self, listed):
-        """It is as if it had never been read."""
-        compare(listed, [(1, 1)])
-        assert listed.count(1) == 1
-        listed.drop(1)
-        assert (listed.count(1), listed.date(1, 1)) == (0, None)
-        assert compare(listed, [(1, 1)])[2].first
-
     @given(
         st.lists(st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1))), max_size=5), st.booleans()
     )
@@ -118,10 +110,9 @@ class TestCompare:
                 new, newer, found = compare(listed, entries, now=0.0, whole=whole)
                 assert sorted(new) == sorted(latest.keys() - known.keys())
                 assert sorted(newer) == sorted(key for key in latest.keys() & known.keys() if latest[key] > known[key])
-                assert found.gone == (len(known.keys() - latest.keys()) if whole else 0)
                 known = latest if whole else {**known, **latest}
-                assert found.kept == listed.count(1) == len(known)
-                assert {key: listed.date(1, key) for key in known} == known
+                assert found.kept == len(known)
+                assert listed.holds(1, [*known]) == [True] * len(known)
 
 
 class TestStamp:
@@ -167,12 +158,3 @@ class TestTable:
         db.execute(f"UPDATE listed SET {change}")
         with pytest.raises(DamagedFile, match="table listed"):
             compare(listed, [(1, 1)])
-
-    def test_the_cache_is_bounded(self, listed):
-        """It keeps the keys that were asked for last."""
-        for listing in range(30):
-            compare(listed, [(listing << 20 | key, 0) for key in range(30_000)], listing=listing)
-            assert listed.date(listing, listing << 20) == 0
-            assert listed.date(listing, 99 << 20) is None
-            assert listed._cached == sum(map(_size, listed._cache.values())) <= CACHED
-        assert 29 in listed._cache

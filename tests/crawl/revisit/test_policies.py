@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.loading import load
-from webcrawl.crawl.revisit.policies.optimal import APART, Optimal
+from webcrawl.crawl.revisit.optimal import APART, Optimal
+from webcrawl.crawl.revisit.policies import FARTHEST, Steered
 from webcrawl.crawl.revisit.policy import POLICIES, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -26,17 +27,18 @@ SITUATIONS = {"rate": st.sampled_from([0.0, 1e-6, 1.0, 1e4]), "pages": st.sample
 
 @pytest.mark.parametrize("make", [load(path) for path in POLICIES.values()], ids=list(POLICIES))
 class TestContract:
-    @given(visits=VISITS, weight=st.floats(1e-6, 1e6), missed=st.floats(0, 1), **SITUATIONS)
-    def test_a_due_time_is_a_time(self, make, visits, weight, missed, rate, pages):
+    @given(visits=VISITS, weight=st.floats(1e-6, 1e6), **SITUATIONS)
+    def test_a_due_time_is_a_time(self, make, visits, weight, rate, pages):
         """Whatever a page did and whatever the budget is, it is due after its fetch, if the queue is on time."""
-        policy, record, now = make(options(rate, pages)), PageRecord("http://a/", weight=weight), NOW
+        policy_options = options(rate, pages)
+        policy, record, now = make(policy_options), PageRecord("http://a/", weight=weight), NOW
 
         for seconds, changed in visits:
-            due = policy.due(record, now, missed)
+            policy_options.sample.put(record, 0.0)
+            due = policy.due(record, now, now)
             assert due > now
             assert not isnan(due)
             now += seconds
-            policy.took(record, now, now)
             policy.observe(record, seconds, changed)
 
     @given(visits=VISITS)
@@ -51,29 +53,6 @@ class TestContract:
         assert (record.shape > 0) == any(changed for _, changed in visits)
         assert (record.span > 0) == bool(visits)
 
-    def test_the_first_signal_is_worth_a_fetch(self, make):
-        """A page that has not said before that it has changed is fetched when it does."""
-        assert make(options()).worth(1.0, None, NOW)
-
-    def test_a_turn_that_needs_no_fetch(self, make):
-        """A fetch at a signal was in its place: together they cost no more than a turn."""
-        policy = make(options())
-        policy.worth(1.0, None, NOW)
-        policy.spared(1.0)
-        pace = getattr(policy, "pace", None) or getattr(getattr(policy, "threshold", None), "pace", None)
-        assert pace is None or pace.ahead == 0
-
-    def test_signals_of_which_there_are_too_many(self, make):
-        """If all pages say again and again that they have changed, `optimal` does not want all; the others do."""
-        policy, told = make(options()), []
-        for at in range(60_000):
-            if at % 100 == 0:
-                policy.due(PageRecord(f"http://a/{at % 1000}"), NOW + at / 10)
-            told.append(policy.worth(1.0, 1.0, NOW + at / 10))
-
-        assert any(told)
-        assert all(told) == (not isinstance(policy, Optimal))
-
     def test_counts_saturate(self, make):
         """A page may be visited for ever: its counts stay below 256."""
         policy, record = make(options()), PageRecord("http://a/")
@@ -85,61 +64,141 @@ class TestContract:
 
     def test_a_state_comes_back(self, make):
         """A restored policy says what the one before would have said; no state, or a foreign one, breaks nothing."""
-        random = Random(1)
-        old, record = make(options(random=random)), PageRecord("http://a/", shape=2.0, span=DAY)
+        shared = options(random=Random(1))
+        old, record = make(shared), PageRecord("http://a/", shape=2.0, span=DAY)
+        shared.sample.put(record, 0.0)
         for at in range(50):
-            old.took(record, NOW + at, NOW + at - 5 * DAY)
-            old.due(record, NOW + at)
-        new = make(options(random=random))
+            old.due(record, NOW + at, NOW + at - 5 * DAY)
+        new = make(shared)
         new.restore(b"")
         new.restore(b"\xff" * 7)
         new.restore(old.state())
 
-        random.seed(1)
-        expected = old.due(record, NOW + 100)
-        random.seed(1)
+        shared.random.seed(1)
+        expected = old.due(record, NOW + 100, NOW)
+        shared.random.seed(1)
 
-        assert new.due(record, NOW + 100) == expected
+        assert new.due(record, NOW + 100, NOW) == pytest.approx(expected)
 
 
 class TestFixed:
     def test_the_age(self):
         """A page is due REVISIT_AGE seconds after its last fetch, late or not, and not before."""
         policy = load(POLICIES["fixed"])(options())
-        record = PageRecord("http://a/")
-        policy.took(record, NOW, NOW - 1000)
 
-        assert policy.due(record, NOW) == NOW + DAY
+        assert policy.due(PageRecord("http://a/"), NOW, NOW - 1000) == NOW + DAY
         assert not policy.early
 
 
 class TestUniform:
     def test_the_budget_is_shared(self):
         """With 1,000 pages and one visit per second each page is due after 1,000 seconds."""
-        assert load(POLICIES["uniform"])(options()).due(PageRecord("http://a/"), NOW) == NOW + 1000
+        assert load(POLICIES["uniform"])(options()).due(PageRecord("http://a/"), NOW, NOW) == NOW + 1000
 
     def test_a_late_queue_keeps_its_order(self):
         """If the queue is a month behind, a page goes to its end, which is a month back too."""
         policy = load(POLICIES["uniform"])(options())
-        for _ in range(1000):
-            policy.took(PageRecord("http://a/"), NOW, NOW - 30 * DAY)
 
-        assert policy.due(PageRecord("http://a/"), NOW) == pytest.approx(NOW - 30 * DAY + 1000, abs=1)
+        assert policy.due(PageRecord("http://a/"), NOW, NOW - 30 * DAY) == NOW - 30 * DAY + 1000
+
+    def test_a_wavering_budget_is_averaged(self):
+        """A budget that is now nothing and now double is taken as what it is on average."""
+        rate = [0.0]
+        shared = PolicyOptions(DAY, lambda: rate[0], lambda: 1000, Random(1))
+        rounds = []
+        for second in range(100_000):
+            rate[0] = 2.0 * (second // 100 % 2)
+            rounds.append(shared.round(NOW + second))
+
+        assert min(rounds[10_000:]) > 900
+        assert max(rounds[10_000:]) < 1100
+
+
+class ByShape(Steered):
+    """A page is visited in proportion to its shape; never, if that is 0."""
+
+    def interval(self, page, level):
+        return level / page.shape if page.shape else 1e30
+
+
+class Run:
+    """Takes pages in order of their due times, at the budget's rate."""
+
+    def __init__(self, shapes, rate):
+        self.rate, self.now, self.place = rate, NOW, NOW
+        self.records = [PageRecord(str(page), shape=shape) for page, shape in enumerate(shapes)]
+        self.options = PolicyOptions(DAY, lambda: self.rate, lambda: len(self.due), Random(1))
+        self.policy, self.due = ByShape(self.options), {}
+        for page in range(len(shapes)):
+            self.keep(page)
+
+    def keep(self, page):
+        self.options.sample.put(self.records[page], 0.0)
+        self.due[page] = self.policy.due(self.records[page], self.now, self.place)
+
+    def rounds(self, number):
+        """Visits per page."""
+        visits = [0] * len(self.records)
+        for _ in range(int(number * len(self.due))):
+            page = min(self.due, key=self.due.__getitem__)
+            self.now += 1 / self.rate
+            self.place = self.due[page]
+            visits[page] += 1
+            self.keep(page)
+        return visits
+
+
+class TestSteered:
+    @pytest.mark.parametrize("rate", [1e-4, 1e-2, 1.0])
+    def test_the_budget_is_filled(self, rate):
+        """Whatever the budget, the intervals that pages get fill it, and pages come in the right proportions."""
+        run = Run([one * (1 + 0.001 * at) for at in range(100) for one in (1.0, 2.0)], rate)
+        run.rounds(10)
+        visits = run.rounds(20)
+
+        assert run.policy.level == pytest.approx(1.5 * 1.05 * 200 / rate, rel=0.2)
+        assert sum(visits[1::2]) / sum(visits[::2]) == pytest.approx(2, rel=0.1)
+
+    def test_the_budget_may_change(self):
+        """After a change of the budget the level follows within a few rounds."""
+        run = Run([1.0, 2.0] * 100, 1.0)
+        run.rounds(10)
+        run.rate = 0.01
+        run.rounds(5)
+
+        assert run.policy.level == pytest.approx(1.5 * 200 / 0.01, rel=0.2)
+
+    def test_a_pause_changes_no_proportions(self):
+        """After a month's pause pages come in the proportions that they had before, not each of them once."""
+        run = Run([1.0, 20.0] * 100, 1.0)
+        run.rounds(10)
+        run.now += 30 * DAY
+        visits = run.rounds(5)
+
+        assert sum(visits[1::2]) > 5 * sum(visits[::2])
+
+    def test_the_farthest(self):
+        """Even a page that is not worth a visit gets one after so many rounds."""
+        run = Run([1.0] * 100, 1.0)
+        run.rounds(5)
+        due = run.policy.due(PageRecord("no"), run.now, run.place)
+
+        assert due - run.place == pytest.approx(FARTHEST * 100, rel=0.01)
 
 
 class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
-    def due(self, *, since=0.0, mean=1 / (30 * DAY), **record):
+    def due(self, *, since=0.0, **record):
         """Seconds until the due page of a policy whose threshold is a day, before and after it has saved a visit."""
-        policy = Optimal(options(rate=1e-3))
-        policy.threshold.level, policy.threshold.look = DAY, lambda _: None  # it stays there
-        policy.rates.given = lambda *record: record  # nothing is known of other pages
-        policy.rates.mean = mean
+        shared = options(rate=1e-3)
+        policy = Optimal(shared)
+        policy.level, policy._pause = DAY, 1e9  # it stays there
+        shared.sample.prior.given = lambda page: (page.shape, page.span)  # nothing is known of other pages
         page = PageRecord("http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record)
-        usual = policy.due(page, NOW)
+        usual = policy.due(page, NOW, NOW)
         policy._learning = 1.0
-        return policy.due(page, NOW) - NOW, usual - NOW
+        return policy.due(page, NOW, NOW) - NOW, usual - NOW
 
     def test_a_page_in_doubt(self):
         """It is visited soon after a page that is just worth visits would have changed."""
@@ -153,25 +212,11 @@ class TestLearning:
         early, usual = self.due(**known)
         assert early == usual
 
-    def test_a_page_that_always_changed(self):
-        """One that is too fast to be worth visits is visited before its next change, which tells how fast it is."""
-        early, usual = self.due(visits=9, changes=9, shape=9.0)
-        assert DAY / 9 / 8 <= early <= DAY / 9
-        assert usual > DAY
-
-    @pytest.mark.parametrize("unlike", [{"changes": 8}, {"mean": 1e9 / DAY}])
-    def test_fast_pages_that_need_no_look(self, unlike):
-        """One that was found unchanged is known, and of those that are slow beside others few matter to their sum."""
-        early, usual = self.due(**{"visits": 9, "changes": 9, "shape": 9.0} | unlike)
-        assert early == usual
-
     def test_early_visits_are_half_of_all(self):
         """Each visit saves half of one, once pages have had eight, and the first visits save less."""
         policy = Optimal(options())
         for _ in range(10):
-            policy.took(PageRecord("http://a/", visits=8), NOW, NOW)
+            policy.observe(PageRecord("http://a/", visits=8), DAY, changed=False)
         assert policy._learning == 5.0
-        policy.took(PageRecord("http://a/", visits=2), NOW, NOW)
-        assert policy._learning == 5.125
-        policy.took(PageRecord("http://a/", visits=0), NOW, NOW)
+        policy.observe(PageRecord("http://a/", visits=1), DAY, changed=False)
         assert policy._learning == 5.125

@@ -8,12 +8,21 @@ from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, is_link
 from webcrawl.base.model import unpack as unpack_link
+from webcrawl.crawl.revisit.buckets import stamp, stamped
 from webcrawl.crawl.revisit.record import (
+    ASK,
+    ASK_BY,
+    DUE,
+    LISTED,
+    SIGNAL,
     PageRecord,
+    entry_of,
     from_history,
     is_ahead,
     link_of,
+    mark_of,
     pack,
+    record_in,
     record_of,
     to_history,
     unpack,
@@ -37,7 +46,6 @@ RECORDS = st.builds(
     visits=st.integers(0, 65_535),
     changes=st.integers(0, 65_535),
     gone=st.integers(0, 255),
-    listed=st.booleans(),
     handed=st.booleans(),
     listing=st.booleans(),
     stored=st.integers(0, 1 << 42).map(lambda milliseconds: milliseconds / 1000),
@@ -46,7 +54,7 @@ RECORDS = st.builds(
     said=st.tuples(st.integers(0, 0xFFFF), st.integers(0, 0xFFFF)),
     holds=st.integers(0, 0xFFFF_FFFF),
 )
-FULL = PageRecord(URL, "LL", 1.8e9 + 0.25, b'"x"', DATE, 1 << 63, 7, 1.5, 86_400.0, 2.0, 3, 2, 1, listed=True)
+FULL = PageRecord(URL, "LL", 1.8e9 + 0.25, b'"x"', DATE, 1 << 63, 7, 1.5, 86_400.0, 2.0, 3, 2, 1)
 
 
 @given(RECORDS)
@@ -131,3 +139,31 @@ def test_another_history_is_no_record(history):
     """Histories that others write, and damaged ones, give None."""
     assert from_history(history) is None
     assert record_of(Link(URL, history=history)) is None
+
+
+@pytest.mark.parametrize("mark", [DUE, ASK, LISTED])
+def test_an_entry_of_the_queue(mark):
+    """It has a time, what that means, and the record."""
+    entry = entry_of(7, mark, FULL)
+    assert (stamped(entry), mark_of(entry), record_in(entry)) == (7, mark, FULL)
+
+
+def test_an_entry_of_a_signal():
+    """It has a stand-in for the record, and the page that told of the change, if any did."""
+    for via in ("", "http://a.test/map.xml"):
+        told = PageRecord(URL, "L", signal=via)
+        assert record_in(entry_of(7, SIGNAL, told)) == told
+        assert (is_ahead(link_of(told)), link_of(told).via) == (True, via)
+
+
+def test_an_entry_of_an_earlier_crawl():
+    """It may have a second time; and its record the flag that a listing names the page."""
+    packed = pack(FULL)
+    assert record_in(stamp(7) + ASK_BY + stamp(9) + packed) == FULL
+    assert record_in(stamp(7) + DUE + bytes((packed[0] | 1,)) + packed[1:]) == FULL
+
+
+def test_what_is_no_entry():
+    """An unknown mark is damage."""
+    with pytest.raises(ValueError, match="record"):
+        record_in(stamp(7) + b"\x09" + pack(FULL))

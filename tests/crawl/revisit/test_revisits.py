@@ -26,15 +26,14 @@ def taken(revisits, now, most=1000):
 
 
 def test_pages_come_in_order_of_due_time(db):
-    """Who has been due for the longest comes first, and the policy hears of each, when it was due and when it came."""
+    """Who has been due for the longest comes first, and a page that is kept is told where the queue is."""
     revisits, policy = kept(db, [-1, -3, -2], rate=1.0)
     assert taken(revisits, NOW) == [1]
     assert taken(revisits, NOW + 2) == [2, 0]
-    assert policy.taken == [
-        ("http://h/1", NOW, NOW - 3),
-        ("http://h/2", NOW + 2, NOW - 2),
-        ("http://h/0", NOW + 2, NOW - 1),
-    ]
+    assert len(revisits) == 0
+    revisits.keep(page(9), NOW)
+    assert policy.places[-1] == NOW - 1
+    revisits.take(NOW + DAY + 9, 9)
     assert len(revisits) == 0
 
 
@@ -86,10 +85,9 @@ def test_nothing_waits(db):
 
 def test_pages_are_taken_early(db):
     """With enough pages the budget is used although nothing is due, in order of due time."""
-    revisits, policy = kept(db, [DAY + number for number in range(100)], rate=1.0)
+    revisits, _ = kept(db, [DAY + number for number in range(100)], rate=1.0)
     assert revisits.next_take(NOW) == NOW
     assert taken(revisits, NOW + 3, 3) == [0, 1, 2]
-    assert policy.taken[0] == ("http://h/0", NOW + 3, NOW + DAY)
 
 
 def test_a_policy_may_want_nobody_early(db):
@@ -154,26 +152,15 @@ def test_a_clock_that_was_set_back_stops_nothing(db):
     assert taken(revisits, NOW) == [0]
 
 
-def test_records_that_rest_are_bounded(db, monkeypatch):
-    """Of many pages fetched just now only some rest in memory, and `next_take` says until when."""
-    monkeypatch.setattr("webcrawl.crawl.revisit.revisits.RESTING", 100)
-    revisits, _ = kept(db, [number / 100 for number in range(1000)], rate=10.0, fetched=NOW - 1)
-    for step in range(20):
-        assert taken(revisits, NOW + step / 10) == []
-    assert len(revisits._resting) == 100
-    assert revisits.next_take(NOW + 2) == NOW - 1 + FLOOR
-    assert len(revisits) == 1000
-
-
 @pytest.mark.parametrize("due", [inf, nan, 2 * FAR])
 def test_never_is_asked_about_again(db, due):
     """A page that is never due comes up at long intervals, and is taken once the policy wants it."""
     revisits, policy = kept(db, [], policy=Told(after=due, early=False))
     revisits.keep(page(0), NOW)
-    asked = len(policy.missed)
+    asked = len(policy.places)
     for day in range(1, 400):
         assert taken(revisits, NOW + day * DAY) == []
-    assert 400 * DAY / (1.2 * LOOK) <= len(policy.missed) - asked <= 400 * DAY / (0.8 * LOOK)
+    assert 400 * DAY / (1.2 * LOOK) <= len(policy.places) - asked <= 400 * DAY / (0.8 * LOOK)
     policy.after = -1.0
     assert [taken(revisits, NOW + day * DAY) for day in range(400, 440)].count([0]) == 1
 
@@ -187,12 +174,11 @@ def test_years_are_counted_from_the_fetch(db):
 
 
 def test_never_is_better_than_nothing(db):
-    """Pages that are never due are taken after all others if budget is left; the policy hears of a finite due time."""
-    revisits, policy = kept(db, [inf] * 100 + [20 * DAY], rate=1.0)
+    """Pages that are never due are taken after all others if budget is left."""
+    revisits, _ = kept(db, [inf] * 100 + [20 * DAY], rate=1.0)
     found = [one for step in range(101) for one in taken(revisits, NOW + step)]
     assert found[0] == 100
     assert len(found) == 101 - FLOOR  # with so few pages as are left then, nothing is taken early
-    assert all(0.8 * LOOK < due - now < 1.2 * LOOK for _, now, due in policy.taken[1:])
 
 
 def test_all_is_overdue_after_a_month_of_rest(db):
@@ -208,18 +194,9 @@ def test_all_is_overdue_after_a_month_of_rest(db):
 def test_an_own_due_time(db):
     """Who keeps a record may say when it is due, instead of the policy."""
     revisits, policy = kept(db, [])
-    revisits.keep(page(1), NOW, NOW + 5)
-    assert policy.missed == []
+    revisits.retry(page(1), NOW, 5)
+    assert policy.places == []
     assert revisits.next_take(NOW) == NOW + 5
-
-
-def test_what_signals_miss_is_told_to_the_policy(db):
-    """A listed page has turns as if it was not; then the policy is told the share of unannounced changes."""
-    policy = Told()
-    revisits = made(db, policy, missed=lambda url: 0.25)
-    revisits.keep(page(1, listed=True), NOW)
-    revisits.keep(page(2), NOW)
-    assert policy.missed == [1.0, 0.25, 1.0]
 
 
 def test_it_is_part_of_the_checkpoint(tmp_path):
@@ -227,9 +204,8 @@ def test_it_is_part_of_the_checkpoint(tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         revisits, _ = kept(db, [-3.0, -2.0, -1.0], rate=5.0)
         resting = page(7, NOW)
-        revisits.keep(resting, NOW, NOW - 9)
+        revisits.retry(resting, NOW - 9, 0)
         assert taken(revisits, NOW, 1) == [0]
-        assert len(revisits._resting) == 1
         for _ in db.prepare():
             pass
         db.checkpoint()
@@ -247,7 +223,7 @@ def test_it_is_part_of_the_checkpoint(tmp_path):
 def test_few_records_are_looked_at_in_vain(db):
     """One call looks at a bounded number of records, so that none takes long; the next goes on."""
     revisits, policy = kept(db, [inf] * 2000, policy=Told(early=False), rate=1.0)
-    policy.missed.clear()
+    policy.places.clear()
     assert taken(revisits, NOW + 40 * DAY, 1) == []
-    assert 0 < len(policy.missed) < 200
+    assert 0 < len(policy.places) < 200
     assert revisits.next_take(NOW + 40 * DAY) == NOW + 40 * DAY

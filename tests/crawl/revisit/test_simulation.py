@@ -8,7 +8,7 @@ from benchmarks.support.changing import World, at_rates, best
 from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
 from tests.support.examples import in_campaign
-from webcrawl.crawl.revisit.policies import steered
+from webcrawl.crawl.revisit import policies
 from webcrawl.crawl.revisit.policy import POLICIES
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -73,7 +73,7 @@ def test_other_rates():
 )
 def test_intervals_by_known_rates(policy, column, monkeypatch):
     """With known rates the policies are as fresh as theory says: 100,000 pages, 20 % of all changes."""
-    monkeypatch.setattr(steered, "FARTHEST", 1e9)
+    monkeypatch.setattr(policies, "FARTHEST", 1e9)
     world = World.make(100_000)
     store = Store(world, BUDGET * float(world.rates.sum()), policy)
     store.kept, record = len(world), PageRecord("")
@@ -82,7 +82,8 @@ def test_intervals_by_known_rates(policy, column, monkeypatch):
         intervals = []
         for page, (rate, weight) in enumerate(rows):
             record.url, record.shape, record.span, record.weight = str(page), 1e6, 1e6 / rate, weight
-            intervals.append(store.policy.due(record, 1.8e9) - 1.8e9)
+            store.sample.put(record, 0.0)
+            intervals.append(store.policy.due(record, 1.8e9, 1.8e9) - 1.8e9)
 
     assert at_rates(world, 1 / np.array(intervals)) == pytest.approx(column, abs=0.03)
 

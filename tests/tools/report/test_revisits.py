@@ -84,7 +84,7 @@ class TestSection:
             found = read_revisits(Rows(db), lambda: iter(()), [])
             made = Report(f"<p>{signals(found)}")
 
-        rows = {host: true for host, _, true, _ in made.rows("signal-table")}
+        rows = {host: true for host, _, true in made.rows("signal-table")}
         assert rows == {"news.example": "94.8 %", "blog.example": "78.6 %"}
         assert len(HOSTS) == 3
 

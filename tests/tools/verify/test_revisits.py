@@ -37,9 +37,9 @@ def _job(tmp_path_factory):
         for step in range(3):
             revisits.take(NOW + step, 1)
         for number in range(5):
-            revisits.foretold.announce(page(number).url, NOW)
-            revisits.foretold.ahead.found(page(number, NOW))
-        revisits.foretold.announce("http://h/under-way", NOW)
+            revisits.ahead.found(page(number, NOW))
+        revisits.announce("http://h/under-way", NOW)
+        revisits.take(NOW + 3, 1)
         db.checkpoint()
     return job
 

@@ -27,7 +27,7 @@ def state(tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         signals = Signals(db, Fingerprints(bytes(16)), Random(1))
         signals.read("http://a.test/map", [(f"http://a.test/{number}", 5.0) for number in range(99)], NOW)
-        signals.followed("http://a.test/", NOW, changed=True)
+        signals.followed("http://a.test/", changed=True)
         hubs = Subscriptions(db, bytes(16), "http://x")
         hubs.offered("http://a.test/", ["http://h.test/"], Link("http://a.test/").pack(), "a.test", NOW)
         HostTable(db, "rendering", Need, Need.unpack).change("a.test")

@@ -313,7 +313,7 @@ class PartitionWay:
 
 
 NONE = "none"
-OF_A_POLICY = "early", "observe", "due", "worth", "took", "spared", "state", "restore"  # what such a class must have
+OF_A_POLICY = "early", "observe", "due", "state", "restore"  # what such a class must have
 
 
 class RevisitPolicy:

@@ -61,7 +61,6 @@ class Moving(Part):
         self._slot_of, self._outbox, self._accept = slot_of, outbox, accept
         self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
         self.again: Callable[[], bool] | None = None  # queues pages that are to be fetched again, likewise
-        self.passing: Callable[[], None] | None = None  # passes on what waits elsewhere for hosts that are not here
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
@@ -110,8 +109,6 @@ class Moving(Part):
                 back = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, new)
                 self._plan(slot, (COME, new if back else NOBODY if old in gone else old))
         self._frontier.moves.freeze()
-        if self.passing is not None:
-            self.passing()
 
     def _plan(self, slot: int, what: tuple[int, int]) -> None:
         plan = self._plans.setdefault(slot, [])

@@ -28,7 +28,7 @@ MOST = 512  # buckets; beyond, order within the last ones is given up
 MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
-HELD = "held."  # before these names: of records that are put aside (fresh_until.py)
+HELD = "held."  # before these names: of records that are put aside (revisits.py)
 # Bytes of the number of all records, so that a bucket that is missing is noticed (crawl/revisit/check_revisits.py)
 COUNT = 8
 

@@ -13,10 +13,9 @@ import msgpack
 from webcrawl.base.model import is_link
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit import listing_versions as listed
-from webcrawl.crawl.revisit.announcers import Announcer
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
-from webcrawl.crawl.revisit.queue_entry import record_in
-from webcrawl.crawl.revisit.record import unpack
+from webcrawl.crawl.revisit.record import record_in, unpack
+from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.net.websub import subscriptions
 from webcrawl.net.websub.subscriptions import FIELDS, State
 from webcrawl.store import rowcrc
@@ -43,7 +42,7 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     for what, records in places(snapshot, queues):
         try:
             for record in records:
-                _look(record)
+                record_in(record)
                 found["revisits"] += 1
         except ERRORS as error:
             whole = False
@@ -103,11 +102,6 @@ def _framed(data: bytes) -> Iterator[bytes]:
     yield from some(data, 0, count_records(data))
 
 
-def _look(record: bytes) -> None:
-    """Raises ValueError if this is no entry of a bucket."""
-    record_in(record)
-
-
 def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
         found["ahead"] += 1
@@ -118,7 +112,7 @@ def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         try:
             if row[2]:
                 unpack(row[2])
-            elif row[1] >= 0:
+            elif row[1] > 0:
                 yield snapshot.damaged(f"{what}: fetched, but nothing was found")
         except ERRORS as error:
             yield snapshot.damaged(f"{what}: {error}", value=row[2])

@@ -1,13 +1,12 @@
-"""Results of pages that were fetched ahead of their turns, because a signal said that they have changed.
+"""Pages that a signal has fetched ahead of their turns, and what these fetches found.
 
-The record of such a page is still in a bucket, and there is no way from a URL to it. So what the fetch found waits
-here, by the URL's fingerprint, until the record's turn comes and takes it over. A page that could not be fetched has no
+The record of such a page is still in a queue, and there is no way from a URL to it. So what the fetch found waits here,
+by the URL's fingerprint, until the record's turn comes and takes it over. A page that could not be fetched has no
 record: of those that may be announced that is noted here too, so that they get one when they are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from siphashc import siphash
@@ -22,116 +21,125 @@ UNDER_WAY = 86_400  # seconds after which a link that was never heard of again i
 LACKING = 200_000  # rows beyond which pages without a record are not noted
 KEPT = 90 * 86_400  # seconds that a row waits for its record: a page that is not due by then is fetched once more
 SIGN = 1 << 63  # SQLite's integers are signed
+ASKED = 0  # in place of a time: a signal waits in the queue; a link under way has its time, negated
 
 
 class Ahead:
-    """The table `ahead`. A row is of a page whose link is under way since then, or that was fetched then."""
+    """The table `ahead`: signals that wait, links that are under way since a time, and pages that were fetched then."""
 
     def __init__(self, db: CrawlDB, key: bytes) -> None:
         """`key`: of the fingerprints, so that no site can choose two URLs with the same one."""
         db.need("ahead", "ahead_since")
-        self._db, self._key = db, key
+        self._db = db
+        self._key = key
         self.count = int(db.query("SELECT count(*) FROM ahead")[0][0])
 
     def __len__(self) -> int:
         return self.count
 
-    def begin(
-        self, url: str, path: str, now: float, is_worth: Callable[[PageRecord | None], bool] = lambda _: True
-    ) -> PageRecord | None:
-        """A record for the link that fetches this page, with the validators of an earlier one; notes it as under way.
+    def ask(self, url: str, now: float) -> bool:
+        """Note that a signal of this page waits in the queue; False if one does, or its link is under way.
 
-        None if such a link is under way, if there are too many rows, or if it is not worth it. Who says so gets what an
-        earlier fetch found, if there was one, and may change it: that is kept.
+        False, too, if there are too many rows.
         """
         key = self._fingerprint(url)
         row = self._row(key)
-        if row is None and self.count >= MOST:
-            return None
-        since, found = row or (0, None)
-        if since < 0 and now + since < UNDER_WAY:
-            return None
-        if not is_worth(found):
-            if found is not None:
-                self._set(key, since, found)
-            return None
-        self._set(key, -max(1, int(now)), found)
-        return found or PageRecord(url, path)
+        if row is None:
+            has_room = self.count < MOST
+            if has_room:
+                self._set(key, ASKED, None)
+            return has_room
+        since, found = row
+        if since == ASKED or _is_under_way(since, now):
+            return False
+        self._set(key, ASKED, found)
+        return True
 
-    def last(self, url: str) -> float:
-        """The time at which this page was last fetched ahead of its turn; 0 if that is not known."""
+    def begin(self, record: PageRecord, now: float) -> PageRecord | None:
+        """Return the record for the link of a signal that has waited, with what an earlier fetch found.
+
+        None if the page has had its own turn meanwhile.
+        """
+        key = self._fingerprint(record.url)
+        row = self._row(key)
+        if row is None or row[0] != ASKED:
+            return None
+        found = row[1]
+        self._set(key, -max(1, int(now)), found)
+        return record if found is None else replace(found, signal=record.signal)
+
+    def asks(self, url: str) -> bool:
+        """Return whether a signal of this page waits."""
         row = self._row(self._fingerprint(url)) if self.count else None
-        return row[1].fetched if row is not None and row[1] is not None else 0.0
+        return row is not None and row[0] == ASKED
 
     def known(self, url: str) -> PageRecord | None:
-        """The record of a fetch ahead of this page's turn; None if there was none, or the page was not there."""
+        """Return what a fetch ahead of this page's turn found; None if there was none, or the page was not there."""
         row = self._row(self._fingerprint(url)) if self.count else None
-        return row[1] if row is not None and row[1] is not None and row[1].digest else None
+        if row is None or row[1] is None or not row[1].digest:
+            return None
+        return replace(row[1], shape=0.0, span=0.0, visits=0, changes=0)
 
     def lack(self, url: str, path: str, now: float) -> None:
-        """Notes that this page has no record: it was not there, and never before, or was forgotten."""
+        """Note that this page has no record: it was not there, and never before, or was forgotten."""
         key = self._fingerprint(url)
         if self.count < LACKING and self._row(key) is None:
             self._set(key, int(now), PageRecord(url, path, now, gone=1))
 
     def gone(self, record: PageRecord, now: float) -> None:
-        """Notes that this page, which has a record, was not there in its turn."""
+        """Note that this page, which has a record, was not there in its turn."""
         key = self._fingerprint(record.url)
         row = self._row(key)
         if row is not None or self.count < LACKING:
             since = row[0] if row is not None else int(now)  # a link may be under way still
-            # Of what is ahead, shape and span are of signals, and not of changes.
-            self._set(key, since, replace(record, shape=0.0, span=0.0, visits=record.visits or 1))
+            self._set(key, since, replace(record, visits=record.visits or 1))
 
     def fill(self, url: str) -> bool:
-        """It gets one, if it has none: then nothing of it stays here."""
-        if not self.count:
-            return False
+        """Return whether this page had no record; it gets one now, and nothing of it stays here."""
         key = self._fingerprint(url)
-        row = self._row(key)
+        row = self._row(key) if self.count else None
         if row is None or row[1] is None or not lacks(row[1]):
             return False
         self._remove(key)
         return True
 
     def found(self, record: PageRecord) -> None:
-        """Takes what came of it: the record of the link, with what its fetch found."""
-        self._set(self._fingerprint(record.url), int(record.fetched), record)
+        """Take the record of a link that has ended, with what its fetch found."""
+        self._set(self._fingerprint(record.url), max(1, int(record.fetched)), record)
 
     def give_up(self, url: str) -> None:
-        """Nothing came of it: the page was not fetched. What an earlier fetch found stays."""
+        """Forget a link, or a signal, of which nothing came. What an earlier fetch found stays."""
         key = self._fingerprint(url)
-        row = self._row(key)
+        row = self._row(key) if self.count else None
         if row is None:
             return
-        if row[1] is None:
+        found = row[1]
+        if found is None:
             self._remove(key)
         else:
-            self._set(key, int(row[1].fetched), row[1])
+            self._set(key, max(1, int(found.fetched)), found)
 
-    def of(self, record: PageRecord, now: float) -> PageRecord | bool:
-        """Returns what was found since the record's last fetch, and forgets it here.
+    def is_under_way(self, url: str, now: float) -> bool:
+        """Return whether a link to this page is under way."""
+        row = self._row(self._fingerprint(url)) if self.count else None
+        return row is not None and _is_under_way(row[0], now)
 
-        Else whether a link to the page is under way.
-        """
-        if not self.count:
-            return False
+    def take(self, record: PageRecord) -> PageRecord | None:
+        """Return what was found since the record's last fetch, and forget all of this page."""
         key = self._fingerprint(record.url)
-        row = self._row(key)
+        row = self._row(key) if self.count else None
         if row is None:
-            return False
-        since, found = row
-        if since < 0 and now + since < UNDER_WAY:
-            return True
+            return None
         self._remove(key)
-        return found if found is not None and found.fetched > record.fetched else False
+        found = row[1]
+        return found if found is not None and found.fetched > record.fetched else None
 
     def expire(self, now: float) -> None:
-        """Drops rows whose records never came."""
+        """Drop rows whose records never came."""
         if self.count:
             before = int(now) - KEPT
             self._db.execute(
-                "DELETE FROM ahead WHERE since BETWEEN 0 AND ? OR since BETWEEN ? AND -1", (before, -before)
+                "DELETE FROM ahead WHERE since BETWEEN 1 AND ? OR since BETWEEN ? AND -1", (before, -before)
             )
             self.count = int(self._db.query("SELECT count(*) FROM ahead")[0][0])
 
@@ -163,6 +171,10 @@ class Ahead:
         self.count -= 1
 
 
+def _is_under_way(since: int, now: float) -> bool:
+    return since < 0 and now + since < UNDER_WAY
+
+
 def lacks(found: PageRecord) -> bool:
-    """True if what is known of a page that is fetched ahead of its turn is that it has no record."""
+    """Return whether what is known of a page that was fetched ahead of its turn is that it has no record."""
     return found.gone > 0 and not found.digest and not found.visits

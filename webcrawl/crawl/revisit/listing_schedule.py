@@ -17,8 +17,6 @@ from webcrawl.crawl.revisit.record import COUNT, PageRecord
 HOUR = 3600.0  # seconds between two readings of listings of one host at least
 WEEK = 7 * 86_400.0  # the same at most, of one that brings nothing; or a round, if that takes longer
 LONGEST = 30 * 86_400.0  # and this in any case: a budget of nothing may be one of something soon
-PART = 0.25  # of the budget: what readings may have; the best for sites of fifty pages that are honest
-SAVED = 6 * HOUR  # for which that is saved
 KEEP = 0.9  # what is known of a listing loses the rest of its weight with each reading
 PRIOR = 0.5  # news that a listing is given before anything is known, in so many rounds
 
@@ -27,11 +25,6 @@ def learn(record: PageRecord, seconds: float, brought: int, *, changed: bool) ->
     """The listing was read so long after the last time, and told of so many pages that were worth a fetch, or new."""
     record.shape, record.span = KEEP * record.shape + brought, KEEP * record.span + max(seconds, 0.0)
     record.visits, record.changes = min(record.visits + 1, COUNT), min(record.changes + changed, COUNT)
-
-
-def expected(record: PageRecord, seconds: float) -> float:
-    """The news of so many seconds, by those of earlier readings."""
-    return record.shape / record.span * seconds if record.span > 0 else 0.0
 
 
 def wait(record: PageRecord, a_round: float, least: float = HOUR) -> float:

@@ -6,7 +6,6 @@ bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
@@ -21,13 +20,10 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.rowcrc import crc32_of_many
 
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
-LOAD_BOTH = "SELECT count, keys, dates FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
-DROP = "DELETE FROM listed WHERE listing = ?"
 MOST = 50_000  # URLs of one listing: sitemaps.org's limit
 AHEAD = 86_400.0  # seconds that a date may lie in the future: zones, and dates without a time of day
 LATEST = (1 << 32) - 1
-CACHED = 4 << 20  # bytes of keys and dates kept in memory for `date`
 HALF = 1 << 63  # SQLite's integers are signed
 
 Keys = NDArray[np.uint64]
@@ -37,12 +33,11 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Positions among the entries that were given, in their order, and how many are listed no more."""
+    """Positions among the entries that were given, in their order."""
 
     first: bool  # nothing was known of this listing
     new: Positions
     newer: Positions  # known before, with an older date
-    gone: int
     kept: int  # URLs that are known of it now
 
 
@@ -59,8 +54,6 @@ class Listed:
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
         db.need("listed")
-        self._cache: OrderedDict[int, tuple[Keys, Dates]] = OrderedDict()
-        self._cached = 0
 
     def compare(
         self,
@@ -91,27 +84,16 @@ class Listed:
             later = np.flatnonzero(newer)[np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]]
             newer[later], now_dates[later] = False, since[later]
         first = read < 0
-        gone = len(was_keys) - int(known.sum())
-        if not whole and gone:
+        if not whole and known.sum() < len(was_keys):
             now_keys, now_dates = _joined(was_keys, was_dates, now_keys, now_dates)
         kept = self._store(listing, now_keys[: min(room, MOST)], now_dates[: min(room, MOST)], now)
-        return Compared(first, np.sort(places[~known]), np.sort(places[newer]), gone if whole else 0, kept)
+        return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
-    def count(self, listing: int) -> int:
-        """The number of URLs that are known of it."""
-        rows = self._db.query("SELECT count FROM listed WHERE listing = ?", (listing - HALF,))
-        return int(rows[0][0]) if rows else 0
-
-    def date(self, listing: int, key: int) -> int | None:
-        """The date that the listing gives of this URL, 0 if it gives none; None if it has no such URL."""
-        keys, dates = self._both(listing)
-        at = int(np.searchsorted(keys, np.uint64(key)))
-        return int(dates[at]) if at < len(keys) and int(keys[at]) == key else None
-
-    def drop(self, listing: int) -> None:
-        """Forgets what the listing said."""
-        self._uncache(listing)
-        self._db.execute(DROP, (listing - HALF,))
+    def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:
+        """Whether the listing has these URLs."""
+        known, _, _ = self._load(listing)
+        found: list[bool] = np.isin(np.asarray(keys, np.uint64), known).tolist()
+        return found
 
     # -- rows
 
@@ -132,7 +114,6 @@ class Listed:
         key_data, date_data = (pack_checked(_planes(column)) for column in (deltas, dates))
         row = (listing - HALF, len(keys), int(now), key_data, date_data)
         self._db.execute(STORE, (*row, checksum(*row)))
-        self._uncache(listing)
         return len(keys)
 
     def _columns(self, listing: int, count: int, data: bytes, width: int) -> NDArray[np.uint8]:
@@ -143,34 +124,6 @@ class Listed:
 
     def _damaged(self, listing: int, why: str) -> DamagedFile:
         return DamagedFile(self._db.path, 0, f"table listed, {listing - HALF}: {why}")
-
-    # -- the cache
-
-    def _both(self, listing: int) -> tuple[Keys, Dates]:
-        found = self._cache.get(listing)
-        if found is not None:
-            self._cache.move_to_end(listing)
-            return found
-        rows = self._db.query(LOAD_BOTH, (listing - HALF,))
-        count, keys, dates = rows[0] if rows else (0, b"", b"")
-        found = np.empty(0, np.uint64), np.empty(0, np.uint32)
-        if count:
-            deltas = self._columns(listing, count, keys, 8).view(np.uint64)
-            found = np.cumsum(deltas, dtype=np.uint64), self._columns(listing, count, dates, 4).view(np.uint32)
-        self._cache[listing] = found
-        self._cached += _size(found)
-        while self._cached > CACHED and len(self._cache) > 1:
-            self._cached -= _size(self._cache.popitem(last=False)[1])
-        return found
-
-    def _uncache(self, listing: int) -> None:
-        found = self._cache.pop(listing, None)
-        if found is not None:
-            self._cached -= _size(found)
-
-
-def _size(both: tuple[Keys, Dates]) -> int:
-    return both[0].nbytes + both[1].nbytes
 
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 
 from webcrawl.base.dates import http_date, read_http_date
 from webcrawl.base.model import Link
+from webcrawl.crawl.revisit.buckets import TIME, stamp
 
 HEAD = struct.Struct("<BBIBQQfffHHBHI")
 DATE = struct.Struct("<I")
-LISTED, DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING, COPY = 1, 2, 4, 8, 16, 32, 64, 128
-"""Flags; the second and third: how Last-Modified is kept."""
+DATED, WORDED, HANDED, SPOKEN, HOLDS, LISTING, COPY = 2, 4, 8, 16, 32, 64, 128
+"""Flags; the first two: how Last-Modified is kept. 1 has no meaning: earlier crawls have set it."""
 PLAIN = 0x8000  # in the upper two bytes of the time, which needs fewer
 SAID, UNTIL, SIZE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<H")
 LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000  # bytes; longer ones are not worth their room
@@ -32,6 +33,11 @@ SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
 LARGEST = 3.0e38  # of a float of 4 bytes
 TURN, AHEAD = "r=", "a="  # before a record in a link's history: how it came there; neither begins an origin
+# The mark of an entry in the queue: the page is due; the policy is to be asked again; a listing is due; as ASK, in
+# queues of earlier crawls, and a time of 5 bytes follows; a signal says that the page has changed, of which the entry
+# has no record but a stand-in, with the page that has told of it after another space.
+DUE, ASK, LISTED, ASK_BY, SIGNAL = b"\0", b"\1", b"\2", b"\3", b"\4"
+MARKS = frozenset((DUE, ASK, LISTED, ASK_BY, SIGNAL))
 
 
 @dataclass(slots=True)
@@ -51,7 +57,6 @@ class PageRecord:
     visits: int = 0  # up to 65,535
     changes: int = 0  # up to 65,535
     gone: int = 0  # 404 or 410 in a row, up to 255
-    listed: bool = False  # a sitemap or feed of its site names it with a date: signals may come
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
     copy_of: str = ""  # the URL of that answer, if it is another's
     plain: bool = False  # that answer has no content coding
@@ -59,6 +64,7 @@ class PageRecord:
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
     listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
     holds: int = 0  # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that
+    signal: str | None = None  # fetched ahead of its turn, because this page says that it has changed; not kept
 
 
 def pack(record: PageRecord) -> bytes:
@@ -76,9 +82,33 @@ def unpack(data: bytes) -> PageRecord:
     return record
 
 
-def to_history(record: PageRecord, *, ahead: bool = False) -> str:
-    """The record for `Link.history`: text without spaces, without URL and path. `ahead`: see `is_ahead`."""
-    return (AHEAD if ahead else TURN) + b2a_base64(_packed(record), newline=False).decode()
+def entry_of(at: int, mark: bytes, record: PageRecord) -> bytes:
+    """The record as an entry of the queue, after a time in ticks."""
+    packed = stamp(at) + mark + pack(record)
+    return packed if record.signal is None else b"%b %b" % (packed, record.signal.encode())
+
+
+def mark_of(entry: bytes) -> bytes:
+    return entry[TIME : TIME + 1]
+
+
+def record_in(entry: bytes) -> PageRecord:
+    """The record of an entry; ValueError if this is none."""
+    mark = mark_of(entry)
+    if mark not in MARKS:
+        raise ValueError(f"not a page's record: {entry[:80]!r}")
+    data = entry[TIME + 1 + (TIME if mark == ASK_BY else 0) :]
+    if mark != SIGNAL:
+        return unpack(data)
+    data, _, via = data.rpartition(b" ")
+    record = unpack(data)
+    record.signal = via.decode()
+    return record
+
+
+def to_history(record: PageRecord) -> str:
+    """The record for `Link.history`: text without spaces, without URL and path."""
+    return (TURN if record.signal is None else AHEAD) + b2a_base64(_packed(record), newline=False).decode()
 
 
 def from_history(text: str) -> PageRecord | None:
@@ -98,9 +128,9 @@ def is_ahead(link: Link) -> bool:
     return link.history.startswith(AHEAD)
 
 
-def link_of(record: PageRecord, *, ahead: bool = False) -> Link:
+def link_of(record: PageRecord) -> Link:
     """The link that fetches the page again."""
-    return Link(record.url, record.path, history=to_history(record, ahead=ahead))
+    return Link(record.url, record.path, via=record.signal or "", history=to_history(record))
 
 
 def record_of(link: Link) -> PageRecord | None:
@@ -113,7 +143,7 @@ def record_of(link: Link) -> PageRecord | None:
 
 def _packed(record: PageRecord) -> bytes:
     etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
-    modified, flags = record.modified, LISTED * record.listed | HANDED * record.handed | LISTING * record.listing
+    modified, flags = record.modified, HANDED * record.handed | LISTING * record.listing
     if modified:
         date = read_http_date(modified)
         if date is not None and 0 <= date <= SECONDS:
@@ -205,7 +235,7 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
     if at > len(data) or size > LONGEST_ETAG:
         raise ValueError(f"not a page's record: {data[:80]!r}")
     shape, span, weight = floats
-    listed, fetched = bool(flags & LISTED), seconds + part / 256
+    fetched = seconds + part / 256
     return PageRecord(
         "",
         "",
@@ -220,7 +250,6 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         visits,
         changes,
         gone,
-        listed,
         (((high & ~PLAIN) << 32) + low) / 1000,
         copy_of,
         bool(high & PLAIN),

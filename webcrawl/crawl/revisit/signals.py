@@ -1,33 +1,110 @@
 """Being told: what listings say has changed, and which hosts' word is worth a fetch.
 
-A host is believed when enough of its signals turned out to be true (announcers.py). One that nobody knows yet is tried
-with a few of its signals at a time, and one that was found to lie is tried again now and then.
+A host is believed when enough of its signals turned out to be true. One that nobody knows yet is tried with a few of
+its signals at a time, and one that was found to lie is tried again now and then.
 """
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
+import msgpack
+
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.revisit.announcers import LISTINGS, Announcers, Trust
 from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
-from webcrawl.crawl.revisit.since_read import SinceRead, is_after
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.host_table import HostTable
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 TOLD = 2000  # signals of one reading at most, the latest dates first; the others come with the next reading
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
-SEARCHED = 200_000  # of a host whose listings have more URLs, each page counts as listed
-SEARCHED_LISTINGS = 16  # and of one with more listings, which would take long to look through
-META = "revisit.since_read"
-UNSURE = 10_000  # URLs of which a false signal may be none
+NOTED = 50_000  # changes found in pages' turns that are remembered
 SMALL = 1000  # URLs of a listing that is remembered although it has no dates: feeds
+DAY = 86_400
+
+LAYOUT = struct.Struct("<2f")
+FADE = 0.98  # what is known loses so much of its weight with each thing that is learned
+PRIOR = 1.0  # signals, true and false, that a host is given before anything is known
+TRIED = 4.0  # signals that must have been followed before a host is judged
+BELIEVED = 0.8  # share of them that must have been true: at a random time, most pages have changed since the last visit
+TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
+AGAIN = 0.1  # of the readings and pushes of a host that is not believed: after so many, one signal is followed
+
+LISTINGS = 1000  # of one host that are remembered
 
 Dated = tuple[str, float | None]
 """A canonical URL, and when it changed by what its listing says."""
+
+
+@dataclass(slots=True)
+class Announcer:
+    """One host. `listings` are the keys of those that name pages of it with a date, and how many URLs they have.
+
+    Signals that were true or false fade, so that a host that changes its ways is known by the new ones.
+    """
+
+    true: float = 0.0  # signals after which the page was changed
+    false: float = 0.0
+    listings: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def tried(self) -> float:
+        return self.true + self.false
+
+    @property
+    def precision(self) -> float:
+        """The share of its signals that are true."""
+        return (self.true + PRIOR) / (self.tried + 2 * PRIOR)
+
+    @property
+    def is_judged(self) -> bool:
+        """True if enough is known of it."""
+        return self.tried >= TRIED
+
+    @property
+    def is_believed(self) -> bool:
+        """True if a signal is worth a fetch."""
+        return self.is_judged and self.precision >= BELIEVED
+
+    @property
+    def entries(self) -> int:
+        """URLs of all its listings."""
+        return sum(self.listings.values())
+
+    def worth(self, signals: int, random: Random) -> int:
+        """The number of these signals, of one reading or push, that are worth a fetch."""
+        if self.is_believed:
+            return signals
+        if not self.is_judged:
+            return min(TRY, signals)
+        return min(1, signals) if random.random() < AGAIN else 0
+
+    def signalled(self, *, changed: bool) -> None:
+        """A page was fetched because of a signal."""
+        self.true = FADE * self.true + changed
+        self.false = FADE * self.false + (not changed)
+
+    def pack(self) -> bytes:
+        return bytes(msgpack.packb((LAYOUT.pack(self.true, self.false), self.listings)))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Announcer:
+        """The inverse; in states of earlier crawls more follows the two numbers."""
+        counts, listings = msgpack.unpackb(data, strict_map_key=False)
+        true, false = LAYOUT.unpack_from(counts)
+        return cls(true, false, listings)
+
+
+class Announcers(HostTable[Announcer]):
+    """The table `announcer`. None for a host of which no listing was ever heard."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        super().__init__(db, "announcer", Announcer, Announcer.unpack)
 
 
 class Brought(NamedTuple):
@@ -37,7 +114,7 @@ class Brought(NamedTuple):
     listings: int  # of its host
 
 
-class Signals(Part):
+class Signals:
     """The dates of listings, as signals of change. Time is the crawl's, in seconds since 1970."""
 
     def __init__(
@@ -49,14 +126,14 @@ class Signals(Part):
         wall: Callable[[float], float] = float,
     ) -> None:
         """`wall` gives what the machine's clock showed at such a time, with which dates are compared."""
-        self._listed, self._announcers = Listed(db), Announcers(db)
-        self._db, self._keys, self._random, self._wall = db, fingerprints, random, wall
-        self._since = SinceRead(db.get(META) or b"")
+        self._listed = Listed(db)
+        self._announcers = Announcers(db)
+        self._keys = fingerprints
+        self._random = random
+        self._wall = wall
         self._brought: dict[str, int] = {}  # by listing that was read and whose fetch has not ended
-        self._unsure: set[str] = set()  # followed for a date that may be older than their last fetch
+        self._changed: dict[int, float] = {}  # when listed pages were found changed in their turns; in memory only
         self.counters: Counter[str] = Counter() if counters is None else counters
-        self.room: Callable[[str], int] = lambda _: TOLD  # for how many signals of a host there is room where they wait
-        db.join(self)
 
     def read(self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True) -> list[str]:
         """The URLs that are worth a fetch by what a listing says now, the latest first.
@@ -64,23 +141,22 @@ class Signals(Part):
         All entries are of pages that it may speak for; `whole`: it has no others.
         """
         shown = self._wall(now)
-        urls, dates = [url for url, _ in entries], [stamp(modified, shown) for _, modified in entries]
-        host, number = host_of(listing), self._keys([listing])[0]
+        urls = [url for url, _ in entries]
+        dates = [stamp(modified, shown) for _, modified in entries]
+        host = host_of(listing)
+        number = self._keys([listing])[0]
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
-        most = min(TOLD, self.room(host)) if self._trust(host).is_believed else MOST
+        most = TOLD if self._announcer(host).is_believed else MOST
         keys = self._keys(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
             self._note(named, number, found.kept)
         self._brought[listing] = 0 if found.first else len(found.new)
-        if len(found.newer):
-            self.counters["signals"] += len(found.newer)
-        told = {keys[at]: at for at in found.newer.tolist()}
-        for at in self._known(number, told, urls, dates, whole=whole):
-            del told[keys[at]]
-        return self._weighed([urls[at] for at in sorted(told.values(), key=lambda at: -dates[at])], now)
+        self.counters["signals"] += len(found.newer)
+        newer = [at for at in found.newer.tolist() if not self._is_known(keys[at], dates[at])]
+        return self._weighed([urls[at] for at in sorted(newer, key=lambda at: -dates[at])])
 
     def pushed(self, listing: str, entries: Sequence[Dated], now: float) -> list[str]:
         """Reads entries that a hub has sent: only those with news, so one without a date is news too.
@@ -88,19 +164,19 @@ class Signals(Part):
         Without entries it is the page itself that has news. A hub is believed as its listing's host is.
         """
         if not entries:
-            return self._weighed([listing], now)
-        number, urls = self._keys([listing])[0], [url for url, modified in entries if modified is None]
-        dates = {url: self._listed.date(number, key) for url, key in zip(urls, self._keys(urls), strict=True)}
-        known = [url for url, date in dates.items() if date is not None]
+            return self._weighed([listing])
+        urls = [url for url, modified in entries if modified is None]
+        listed = self._listed.holds(self._keys([listing])[0], self._keys(urls))
+        known = [url for url, is_listed in zip(urls, listed, strict=True) if is_listed]
         self.counters["signals"] += len(known)
-        news = [*self.read(listing, entries, now, whole=False), *self._weighed(known, now)]
+        news = [*self.read(listing, entries, now, whole=False), *self._weighed(known)]
         self._brought.pop(listing, None)  # not by a reading
         return news
 
     def told(self, listing: str, count: int) -> None:
         """So many signals of this listing were worth a fetch, not of a host that is known to be wrong."""
-        trust = self._trust(host_of(listing))
-        if listing in self._brought and (trust.is_believed or not trust.is_judged):
+        announcer = self._announcer(host_of(listing))
+        if listing in self._brought and (announcer.is_believed or not announcer.is_judged):
             self._brought[listing] += count
 
     def brought(self, url: str) -> Brought | None:
@@ -111,134 +187,56 @@ class Signals(Part):
             return None
         return Brought(news, len(announcer.listings))
 
-    def expected(self, listing: str, news: int, expected: float) -> None:
-        """Takes what a reading brought, and what it should have brought: a host may fall silent."""
-        self._announcers.change(host_of(listing)).trust.read(news, expected)
+    def followed(self, url: str, *, changed: bool) -> None:
+        """A page was fetched because of a signal.
 
-    def followed(self, url: str, at: float, *, changed: bool) -> None:
-        """A page was fetched because of a signal."""
-        host = host_of(url)
-        if changed or url not in self._unsure:
-            self.counters["signals/true" if changed else "signals/false"] += 1
-            self._announcers.change(host).trust.signalled(changed=changed)
-        self._unsure.discard(url)
-        listings = self._naming(url, host) or ()
-        if listings:
-            self._since.note(self._keys([url])[0], [*listings], host, at, changed=changed, may_be_told=False)
-
-    def visited(self, url: str, at: float, before: float, *, changed: bool) -> bool:
-        """A page was fetched in its turn, for the last time before that at `before`, or never.
-
-        True if a listing of its site names it with dates: changes may be announced.
+        One that found nothing new was no lie if the page's own turn had found a change of perhaps that date.
         """
-        host = host_of(url)
-        listings = self._naming(url, host)
-        if listings is None:
-            if changed:
-                self._missed(host)
-            return True
-        if listings and (changed or not before):
-            last = self._wall(before)
-            known = changed and before and any(date and is_after(date, last) for date in listings.values())
-            if known:  # by a signal that was not followed
-                self._announcers.change(host).trust.tells()
-            new = bool(changed and before and not known)
-            self._since.note(self._keys([url])[0], [*listings], host, at, changed=changed, may_be_told=new)
-            while (overdue := self._since.overdue(at)) is not None:
-                self._settle(overdue)
-        return bool(listings)
+        was_changed = self._changed.pop(self._keys([url])[0], None) is not None
+        if was_changed and not changed:
+            return
+        self.counters["signals/true" if changed else "signals/false"] += 1
+        self._announcers.change(host_of(url)).signalled(changed=changed)
 
-    def unread(self, url: str) -> None:
-        """A page is as it was when it was fetched last: if it is a listing, it tells of no change."""
-        announcer = self._announcers.get(host_of(url))
-        if announcer is not None and (number := self._keys([url])[0]) in announcer.listings:
-            self._settle(number)
-
-    def _naming(self, url: str, host: str) -> dict[int, int] | None:
-        """The listings of its site that name this page, and their dates of it; None if there are too many to look."""
-        announcer = self._announcers.get(host)
-        if announcer is None or not announcer.listings:
-            return {}
-        if len(announcer.listings) > SEARCHED_LISTINGS or announcer.entries > SEARCHED:
-            return None
-        key = self._keys([url])[0]
-        found = ((listing, self._listed.date(listing, key)) for listing in announcer.listings)
-        return {listing: date for listing, date in found if date is not None}
-
-    def _known(
-        self, listing: int, told: dict[int, int], urls: Sequence[str], dates: Sequence[int], *, whole: bool
-    ) -> list[int]:
-        """A listing was read, and has these pages with later dates: their positions by key.
-
-        Gives those that are no news, for the page was fetched since. `whole`: of other pages it tells nothing.
-        """
-        known = []
-        for page, position in told.items():
-            visit = self._since.of(page)
-            if visit is None:
-                continue
-            if visit.left:
-                visit.left = 0
-                self._announcers.change(visit.host).trust.tells()
-            at = self._wall(visit.at)
-            if visit.changed and not is_after(dates[position], at):
-                known.append(position)
-            elif dates[position] <= at and len(self._unsure) < UNSURE:
-                self._unsure.add(urls[position])
-        if whole:
-            self._settle(listing)
-        return known
-
-    def _settle(self, listing: int) -> None:
-        """A listing tells of no other changes than those that it has told of by now."""
-        for visit in self._since.take(listing):
-            if visit.left:
-                visit.left -= 1
-                if not visit.left:
-                    self._missed(visit.host)
-
-    def _missed(self, host: str) -> None:
-        """A page that listings name was changed, and no signal has told of it."""
-        self.counters["signals/missed"] += 1
-        self._announcers.change(host).trust.found()
+    def changed(self, url: str, at: float) -> None:
+        """A page was found changed in its turn: what its listings say of that is no news."""
+        if self.has_listing(host_of(url)):
+            key = self._keys([url])[0]
+            self._changed.pop(key, None)
+            self._changed[key] = at
+            if len(self._changed) > NOTED:
+                del self._changed[next(iter(self._changed))]
 
     def has_listing(self, host: str) -> bool:
         """True if a listing of this host was read."""
         announcer = self._announcers.get(host)
         return announcer is not None and bool(announcer.listings)
 
-    def missed(self, url: str) -> float:
-        """The share of this listed page's changes that no signal announces."""
-        return self._trust(host_of(url)).missed
+    def _is_known(self, page: int, date: int) -> bool:
+        """True if a change with this date was found since; a date without a time of day is a whole day."""
+        at = self._changed.get(page)
+        return at is not None and date + (0 if date % DAY else DAY) <= self._wall(at)
 
-    # -- trust
+    def _announcer(self, host: str) -> Announcer:
+        return self._announcers.get(host) or Announcer()
 
-    def _trust(self, host: str) -> Trust:
-        announcer = self._announcers.get(host)
-        return announcer.trust if announcer is not None else Trust()
-
-    def _weighed(self, urls: Sequence[str], now: float) -> list[str]:
+    def _weighed(self, urls: Sequence[str]) -> list[str]:
         """Those of these news that are worth a fetch, by what their hosts' signals were worth."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host_of(url), []).append(url)
-        return [url for host, newer in by_host.items() for url in self._worth(host, newer, now)]
+        return [url for host, newer in by_host.items() for url in self._worth(host, newer)]
 
-    def _worth(self, host: str, newer: list[str], now: float) -> list[str]:
-        trust = self._announcers.change(host).trust
-        most = trust.worth(len(newer), now)
+    def _worth(self, host: str, newer: list[str]) -> list[str]:
+        most = self._announcer(host).worth(len(newer), self._random)
         if most >= len(newer):
             return newer
         self.counters["signals/ignored"] += len(newer) - most
         return self._random.sample(newer, most)
 
-    # -- rows
-
     def _room(self, host: str, listing: int) -> int:
         """The number of URLs of this listing that can be remembered."""
-        announcer = self._announcers.get(host)
-        if announcer is None:
-            return PER_HOST
+        announcer = self._announcer(host)
         if listing not in announcer.listings and len(announcer.listings) >= LISTINGS:
             return 0
         return PER_HOST - announcer.entries + announcer.listings.get(listing, 0)
@@ -247,9 +245,3 @@ class Signals(Part):
         listings = self._announcers.change(host).listings
         if listing in listings or len(listings) < LISTINGS:
             listings[listing] = entries
-
-    # -- the checkpoint
-
-    def save(self) -> None:
-        if self._since.is_stale:
-            self._db.set(META, self._since.save())

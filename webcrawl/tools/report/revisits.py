@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
-from webcrawl.crawl.revisit.announcers import Announcer
+from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
@@ -41,7 +41,6 @@ class Announced(NamedTuple):
     host: str
     tried: float  # announcements that were looked at, those of long ago counting less
     precision: float  # the share that was true
-    recall: float  # the share of its changes that it announced
 
 
 @dataclass
@@ -89,9 +88,9 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
         if rowcrc.agrees(rowcrc.of_host, row):
-            trust = Announcer.unpack(row[1]).trust
-            if trust.tried:
-                yield Announced(row[0], trust.tried, trust.precision, trust.recall)
+            announcer = Announcer.unpack(row[1])
+            if announcer.tried:
+                yield Announced(row[0], announcer.tried, announcer.precision)
 
 
 def _past(found: Iterator[bytes]) -> list[Moment]:
@@ -293,11 +292,10 @@ def signals(found: Revisits) -> Html:
     )
     if not found.hosts:
         return said
-    rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision, one.recall] for one in found.hosts]
+    rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision] for one in found.hosts]
     head = [
         Column("Host"),
         Column("Looked at", "number", "Those of long ago count less"),
         Column("True", "share", "Share of the announcements after which the page was changed"),
-        Column("Changes announced", "part", "Share of the changes that an announcement told of"),
     ]
     return join(said, table("signal-table", head, rows, "Hosts that announce changes, and how far they are right"))

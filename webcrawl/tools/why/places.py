@@ -20,8 +20,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.base.zstd_frame import unpack as unpack_frame
 from webcrawl.crawl.revisit.buckets import seconds_of, stamped
 from webcrawl.crawl.revisit.check_revisits import number_of_records, places
-from webcrawl.crawl.revisit.queue_entry import ASK, mark_of, record_in
-from webcrawl.crawl.revisit.record import PageRecord
+from webcrawl.crawl.revisit.record import ASK, SIGNAL, PageRecord, mark_of, record_in
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.fifo import Fifo
@@ -361,7 +360,7 @@ def among_records(snapshot: Snapshot, urls: Iterable[str], *, deep: bool = False
                 return found, [f"pages that are fetched again: the first {looked:,} of {records_of_all:,}"]
             looked += 1
             size += len(entry)
-            if entry[entry.rfind(b" ") + 1 :] in wanted:
+            if entry[entry.rfind(b" ") + 1 :] in wanted and mark_of(entry) != SIGNAL:  # whose last word is a listing
                 try:
                     record = record_in(entry)
                 except ValueError as error:

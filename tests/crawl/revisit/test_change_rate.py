@@ -6,13 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.crawl.revisit import change_rate
-from webcrawl.crawl.revisit.change_rate import after_change, observe
+from webcrawl.crawl.revisit.change_rate import SHAPE, Prior, _after_change, fresh_time, freshness, observe
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sampled_rates import Rates
 
 DAY = 86400.0
-PRIOR = (0.35, 10 * DAY)
-AT_FIRST = Rates().given  # as long as nothing was learned of other pages
+PRIOR = (SHAPE, SHAPE * 30 * DAY)
 
 
 def integrated(shape, span, visits):
@@ -26,20 +24,15 @@ def integrated(shape, span, visits):
     return mean, np.sqrt((density * rate**2).sum() / density.sum() - mean**2)
 
 
-def by_prior(shape, span):
-    """The distribution of a page's rate if that of all rates is a Gamma distribution."""
-    return shape + PRIOR[0], span + PRIOR[1]
-
-
 def rate(record):
-    shape, span = AT_FIRST(record.shape, record.span)
+    shape, span = Prior().given(record)
     return shape / span
 
 
-def observed(visits, given=AT_FIRST):
-    record = PageRecord("http://a/")
+def observed(visits, record=None):
+    record = record or PageRecord("http://a/")
     for seconds, changed in visits:
-        observe(record, seconds, changed, given)
+        observe(record, seconds, Prior(), changed=changed)
     return record
 
 
@@ -48,7 +41,7 @@ def test_one_change_is_exact(shape, days, part):
     """After a change, mean and variance are those of the exact posterior."""
     span = days * DAY
     mean, deviation = integrated(shape, span, [(part * span, True)])
-    after, in_span = after_change(shape, span, part * span)
+    after, in_span = _after_change(shape, span, part * span)
 
     assert after / in_span == pytest.approx(mean, rel=1e-3)
     assert after**0.5 / in_span == pytest.approx(deviation, rel=1e-2)
@@ -65,9 +58,9 @@ def test_one_change_is_exact(shape, days, part):
 )
 def test_many_visits_are_nearly_exact(visits, monkeypatch):
     """If nothing is forgotten, the rate after many irregular visits is right within a fraction of its uncertainty."""
-    monkeypatch.setattr(change_rate, "FADE", 1.0)
-    record, (mean, deviation) = observed(visits, by_prior), integrated(*PRIOR, visits)
-    shape, span = by_prior(record.shape, record.span)
+    monkeypatch.setattr(change_rate, "KNOWN", 1e9)
+    (mean, deviation) = integrated(*PRIOR, visits)
+    shape, span = Prior().given(observed(visits))
 
     assert shape / span == pytest.approx(mean, abs=0.15 * deviation)
     assert shape**0.5 / span == pytest.approx(deviation, rel=0.15)
@@ -83,8 +76,7 @@ def test_visits_without_a_change_are_exact():
 def test_a_page_may_become_another():
     """Changes of long ago count less: a page that changed daily for years and then stops is known for it in weeks."""
     record = observed([(DAY, True), (DAY, False)] * 1000)
-    for _ in range(60):
-        observe(record, DAY, changed=False, given=AT_FIRST)
+    observed([(DAY, False)] * 60, record)
 
     assert rate(record) < 0.3 / DAY
 
@@ -94,7 +86,7 @@ def test_a_quiet_page_may_wake_up():
     record = observed([(100 * DAY, False)] * 36)
     visits = 0
     while rate(record) < 0.3 / DAY and visits < 1000:
-        observe(record, max(DAY, 0.5 / rate(record)), changed=True, given=AT_FIRST)
+        observe(record, max(DAY, 0.5 / rate(record)), Prior(), changed=True)
         visits += 1
 
     assert visits < 80
@@ -124,3 +116,36 @@ def test_a_clock_that_is_set_back_breaks_nothing():
     record = observed([(-1e9, True), (0.0, True), (0.0, False)])
 
     assert 0 < rate(record) < 10
+
+
+def test_the_mean_is_learned():
+    """Of pages of which nothing is known, it is that of those that were visited."""
+    random = np.random.default_rng(1)
+    prior = Prior()
+    assert prior.mean == pytest.approx(1 / (30 * DAY))
+    pages = []
+    for one in random.gamma(0.5, 2 / (3 * DAY), 1000).tolist():
+        page = PageRecord("http://a/")
+        for gap in (3600 * 1000 ** random.random(8)).tolist():
+            observe(page, gap, prior, changed=bool(random.random() < -np.expm1(-one * gap)))
+        pages.append(page)
+    for _ in range(20):
+        prior.learn(pages)
+
+    assert 0.5 < prior.mean * 3 * DAY < 1.5
+    shape, span = prior.given(PageRecord("http://new/"))
+    assert shape / span == pytest.approx(prior.mean)
+
+
+@given(shape=st.floats(0.5, 50), days=st.floats(0.01, 1000), part=st.floats(0.001, 100))
+def test_how_fresh_a_copy_is(shape, days, part):
+    """The probability that nothing has changed, and its mean over the time until now, are those of the rates."""
+    span = days * DAY
+    rates = np.exp(np.linspace(-40, 5, 20_001))
+    density = np.exp(shape * np.log(rates) - span * rates)
+    density /= density.sum()
+    seconds = part * span
+
+    assert freshness((shape, span), seconds) == pytest.approx(float(density @ np.exp(-rates * seconds)), abs=0.02)
+    whole = float(density @ (-np.expm1(-rates * seconds) / rates))
+    assert fresh_time((shape, span), seconds) == pytest.approx(whole, rel=0.05)

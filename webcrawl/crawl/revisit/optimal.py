@@ -1,0 +1,101 @@
+"""Fetches a page where that is worth most: the threshold on Azar's index, with rates that are estimated.
+
+The index says what fetching a page again is worth, and when it will be worth so much. What is lost to somebody who
+knows the rates is lost on pages that are taken to be on the wrong side of the threshold. So up to half of the visits
+are early ones, to pages for which it matters on which side they are, and for which it is not known yet. In the first
+visits there are few of these: until pages are known to differ, all have one interval, by their weights.
+"""
+
+from __future__ import annotations
+
+from math import exp, expm1, log, sqrt
+
+from webcrawl.crawl.revisit.change_rate import NARROW, Visited, fresh_time, freshness
+from webcrawl.crawl.revisit.policies import Steered
+from webcrawl.crawl.revisit.policy import PolicyOptions
+from webcrawl.crawl.revisit.record import PageRecord
+
+ENOUGH = 1e-6  # the part of a page's largest value that is never reached: it would take too long
+LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
+SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
+STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
+
+LEARNING = 0.5  # of the visits, at most, are early ones,
+EXPERIENCED = 8  # once pages have had so many visits: early ones pay later, and most crawls end before that
+SAVED = 1000.0  # visits of these that are kept for later
+APART = 1.5  # early visits come after so many times what a page on the threshold takes from one change to the next
+EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
+# ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody who knows the rate
+# would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
+SLOWER, FASTER = -0.3, 2.3
+LIGHTEST = 1e-12
+
+
+def value(shape: float, span: float, seconds: float) -> float:
+    """Return the expected worth of a visit so long after the last one, for a page of weight 1."""
+    rate = shape, span
+    return fresh_time(rate, seconds) - seconds * freshness(rate, seconds)
+
+
+def interval(shape: float, span: float, worth: float) -> float:
+    """Return the seconds after which a page of weight 1 is worth so much; more than any crawl has if it never is.
+
+    The value depends on t / b alone, in units of b. In x = ln(1 + t / b) it is like a * x * x / 2 for small x, and
+    for large x like an exponential function, which rises without limit if a < 1, and to 1 / (a - 1) if a > 1.
+    """
+    power = shape - 1 if abs(shape - 1) > NARROW else NARROW
+    aim = worth / span
+    left = 1 - power * aim  # of the largest value, if there is one
+    if left < ENOUGH:
+        return span * expm1(LONGEST)
+    x = sqrt(2 * aim / shape)
+    if x < 1.2 and x * shape < 1.2:  # where the two approximations are about as good
+        x += x * x * (2 * shape - 1) / 6
+        if x < SMALL:
+            return span * x
+    else:
+        x = min(-log(left / shape) / power, LONGEST)
+    for _ in range(STEPS):
+        faded, fall = exp(-power * x), expm1(-x)
+        now = (1 - faded) / power + faded * fall
+        slope = -shape * faded * fall
+        if power * now > 0.5:  # near its limit, a straight line as the logarithm of what is left
+            now = 1 - power * now
+            x += log(now / left) * now / (power * slope)
+        else:  # and far from it as a logarithm of x
+            step = log(aim / now) * now / (slope * x)
+            x *= exp(step if -2.0 < step < 2.0 else 2.0 if step > 0.0 else -2.0)
+    return span * expm1(min(x, LONGEST))
+
+
+class Optimal(Steered):
+    """A page is due when the expected value of a visit reaches the level; see `value`."""
+
+    def __init__(self, options: PolicyOptions) -> None:
+        super().__init__(options)
+        self._learning = 0.0  # visits that may be made to learn
+
+    def interval(self, page: Visited, level: float) -> float:
+        shape, span = self.options.sample.prior.given(page)
+        return interval(shape, span, level / max(page.weight, LIGHTEST))
+
+    def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
+        super().observe(record, seconds, changed)
+        part = LEARNING * min(record.visits / EXPERIENCED, 1.0)
+        self._learning = min(self._learning + part, SAVED)
+
+    def due(self, record: PageRecord, now: float, place: float) -> float:
+        due = super().due(record, now, place)
+        if self._learning < 1.0:
+            return due
+        between = self.level / max(record.weight, LIGHTEST)  # changes of a page on the threshold
+        shape, span = self.options.sample.prior.given(record)
+        is_in_doubt = SLOWER < shape * log(shape / span * between) < FASTER
+        early = APART * between
+        usual = due - place
+        is_worth_it = now - record.fetched < early < EARLY * usual
+        if not (is_in_doubt and is_worth_it):
+            return due
+        self._learning -= 1.0
+        self.extra += 1.0 - early / usual  # the rest of the visit is that of its turn
+        return place + early
