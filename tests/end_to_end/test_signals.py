@@ -214,7 +214,7 @@ def test_hubs_are_left_alone_before_the_state_is_closed(tmp_path):
 
 
 def test_a_change_that_no_date_announces(tmp_path):
-    """It is found in the page's own turn, and counted."""
+    """It is found in the page's own turn."""
     documents = {"/": Document(b"<p>home"), "/a": Document(b"a")}
     with changing_site(documents) as site:
         documents["/robots.txt"] = Document(f"Sitemap: {site.url('/map.xml')}".encode(), media="text/plain")
@@ -223,6 +223,6 @@ def test_a_change_that_no_date_announces(tmp_path):
         running = crawl.start()
         wait_until(lambda: len(site.of("/a")) >= 3)
         documents["/a"] = Document(b"<p>quite another text than before")
-        wait_until(lambda: saved(crawl, "signals/missed") == 1)
+        wait_until(lambda: saved(crawl, "revisit/changed_text") == 1)
         running.interrupt()
         assert running.wait() == 0
