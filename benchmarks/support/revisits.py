@@ -37,7 +37,10 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
         simulation.kill(away=chance.choice((1.0, MINUTE)))
     simulation.run(end)
     report = Report(scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps)
-    report.records = len(simulation.crawl.parts.revisiting) if simulation.crawl.parts.revisiting is not None else 0
+    parts = simulation.crawl.parts
+    if parts.revisiting is not None:
+        ((signals,),) = parts.db.query("SELECT count(*) FROM ahead WHERE since <= 0")  # that wait, or are under way
+        report.records = len(parts.revisiting) - signals
     there = (hit for run in simulation.runs for hit in run if hit.status == 200 and not is_robots(hit.path))
     report.urls = len({hit.url for hit in there})
     report.gone = len({hit.url for run in simulation.runs for hit in run if hit.edition == GONE})

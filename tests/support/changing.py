@@ -116,10 +116,13 @@ def records_of(crawl):
         with closing(Whole(parts)):
             count = len(parts.revisiting)
             revisits = parts.revisiting.revisits
-            found = Counter(record.url for record in revisits.release(len(revisits)))  # resting and held ones, too
-            queued = [link for link in map(unpack, _queued(parts)) if not is_ahead(link)]
+            released = revisits.release(len(revisits))  # resting and held ones, too
+            found = Counter(record.url for record in released if record.signal is None)
+            links = [*map(unpack, _queued(parts))]
+            queued = [link for link in links if not is_ahead(link)]
             found.update(link.url for link in queued if (record := record_of(link)) and record.fetched)
-            assert found.total() == count
+            signals = len(released) + len(links) - len(queued) - sum(record.signal is None for record in released)
+            assert found.total() + signals == count
             lines = [line.split() for line in (copy / "logs/crawl.log").read_text().splitlines()]
             return found, {url for _, _, _, url, path, *_ in lines if not path.endswith("P")}
 
