@@ -6,8 +6,8 @@ import pytest
 
 from tests.support.named_sites import Typed, sites
 from tests.support.warc_reader import read
-from webcrawl.net.identity.request_signing import SigningKey
 from webcrawl.net.identity.signature_check import Unreadable, check_request
+from webcrawl.net.identity.signing_key import SigningKey
 
 AGENT = "https://bot.example.org"
 PAGES = {

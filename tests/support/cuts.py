@@ -99,7 +99,8 @@ def opened(jobdir, settings):
 def _cut(jobdir, settings, *, archive, moved=False):
     """What is in this JOBDIR, and the key of a URL."""
     with opened(jobdir, settings) as (parts, copy):
-        for part in (parts.db, parts.outputs, parts.seen, parts.content):
+        assert parts.db.query("PRAGMA integrity_check") == [("ok",)]
+        for part in (parts.outputs, parts.seen, parts.content):
             damages = list(part.check())
             assert damages == [], damages
         return _look(parts, copy, archive=archive, moved=moved), parts.pipeline.key

@@ -111,10 +111,10 @@ class TestReport:
         """Missing pages, errors of servers, walls and what was left out are counted as in the last lines."""
         wrong = odd.report.section("wrong")
 
-        assert "2 with 404" in wrong
-        assert "3 with 500" in wrong
-        assert "1 URL ended with such an error" in wrong
-        assert "1 answer of walls" in wrong
+        assert "404: 2" in wrong
+        assert "500: 3" in wrong
+        assert "1 URL ended so" in wrong
+        assert "anubis: 1" in wrong
         assert "3 URLs (forbidden by robots.txt)" in wrong
         refused = [row[2] for row in odd.report.numbers("wrong-table") if "refused" in row[1]]
         assert refused == [row[2] for row in odd.report.numbers("robots-table") if row[0] == -2]

@@ -46,10 +46,11 @@ from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.parts import Surroundings
-from webcrawl.net.connection_open import PREFER, without_library
+from webcrawl.net.connection_open import PREFER
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
+from webcrawl.net.failure_words import without_http2_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, is_crawl
@@ -192,7 +193,7 @@ def preflight_crawler(settings: BaseSettings, spider: Spider, *, complete: bool,
 
 def _handlers(settings: BaseSettings, values: Mapping[str, Any]) -> None:
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
-    if values["HTTP2"] == PREFER and (why := without_library()):
+    if values["HTTP2"] == PREFER and (why := without_http2_library()):
         raise SettingError("HTTP2", PREFER, "needed or off", why)
     if values["RENDER"] == AUTO:
         from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser

@@ -11,20 +11,20 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from webcrawl.base.errors import words_of
-from webcrawl.base.loading import missing
 from webcrawl.base.model import Timings
+from webcrawl.net.certificates import certificate_flaws, fingerprint
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_pool import Key
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, EmptyAnswer, FetchError, Http2Only, TlsFailed, TlsTimeout
+from webcrawl.net.failure_words import lack_for_http2, without_http2_library
 from webcrawl.net.http_request import Target
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
-from webcrawl.net.tls import certificate_flaws, fingerprint, tls_context
+from webcrawl.net.tls import tls_context
 
 if TYPE_CHECKING:
     from webcrawl.net.http2 import Session
@@ -44,19 +44,9 @@ ALERTS = (
 )  # in place of RFC 7301's, by OpenSSL's names
 
 
-def without_library() -> str:
-    """The line that says what to install; empty if nothing is missing."""
-    return "" if find_spec("h2") is not None else missing("h2")
-
-
-def mend(*, secure: bool) -> str:
-    """What is missing for HTTP/2, in words; empty if it is the setting."""
-    return without_library() if secure else "without TLS HTTP/2 is not spoken here: https:// may be meant"
-
-
 def session_of(connection: Connection) -> Session | None:
     """What speaks HTTP/2 on it; None without the library."""
-    if without_library():
+    if without_http2_library():
         return None
     from webcrawl.net.http2 import Session  # noqa: PLC0415 - 30 ms and 3 MB, where it is needed
 
@@ -165,7 +155,7 @@ class Http2Offers:
     def tell(self, target: Target, error: Http2Only) -> None:
         """A server has asked for HTTP/2: if this crawl does not speak it, a line says so, once."""
         error.off = self._way == OFF
-        why = mend(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
+        why = lack_for_http2(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
         if why and not self._told:
             self._told = True
             logger.warning("%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why)
@@ -235,7 +225,7 @@ class Opener:
         if connection.spoken != H2:
             connection.http2 = None
         elif connection.http2 is None:
-            raise Http2Only(f"it chooses HTTP/2: {without_library()}")
+            raise Http2Only(f"it chooses HTTP/2: {without_http2_library()}")
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"
         der = channel.getpeercert(binary_form=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ssl
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib.util import find_spec
 
+from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
-from webcrawl.net.connection_open import mend
 from webcrawl.net.errors import (
     AddressRefused,
     CertificateRefused,
@@ -38,6 +39,16 @@ WORDS: tuple[tuple[type[FetchError], str], ...] = (
 )
 
 
+def without_http2_library() -> str:
+    """Return the line that says what to install for HTTP/2; empty if nothing is missing."""
+    return "" if find_spec("h2") is not None else missing("h2")
+
+
+def lack_for_http2(*, secure: bool) -> str:
+    """Return what is missing for HTTP/2, in words; empty if it is the setting."""
+    return without_http2_library() if secure else "without TLS HTTP/2 is not spoken here: https:// may be meant"
+
+
 def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     """One line. `others`: hosts that may have been meant."""
     server, said = url.split("/", 3)[2], str(error)[:LOST]
@@ -46,8 +57,10 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     if isinstance(error, PortRefused):
         return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
     if isinstance(error, Http2Only):
-        missing = mend(secure=url.startswith("https:")) or ("-s HTTP2=needed lets the crawl in" if error.off else "")
-        return f"{server}: what answers there speaks only HTTP/2{f'; {missing}' if missing else UNCHOSEN}"
+        lacks = lack_for_http2(secure=url.startswith("https:")) or (
+            "-s HTTP2=needed lets the crawl in" if error.off else ""
+        )
+        return f"{server}: what answers there speaks only HTTP/2{f'; {lacks}' if lacks else UNCHOSEN}"
     if isinstance(error, DnsFailed):
         meant = guess(host_of(url), others) if error.permanent else ""
         return f"{said}{f'; is {meant} meant?' if meant else ''}"

@@ -17,7 +17,8 @@ from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
-from webcrawl.net.identity.request_signing import RequestSigning, SigningKey, form_and_origin
+from webcrawl.net.identity.request_signing import RequestSigning, form_and_origin
+from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.net.protocols import Access, Bounds
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context

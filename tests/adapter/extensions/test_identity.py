@@ -6,7 +6,7 @@ from tests.support.identities import pem_of
 from webcrawl import settings as defaults
 from webcrawl.adapter.extensions.identity import Identity
 from webcrawl.crawl.checks import check
-from webcrawl.net.identity.request_signing import SigningKey
+from webcrawl.net.identity.signing_key import SigningKey
 
 NAMED = {"USER_AGENT": "mybot/1.0 (+https://example.org/bot)"}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.crawl.checks import SettingError, check, read
-from webcrawl.net.identity.request_signing import SigningKey
+from webcrawl.net.identity.signing_key import SigningKey
 
 AGENT = "https://bot.example.org"
 

@@ -13,8 +13,9 @@ from tests.support.faults import BreakingDisk
 from tests.support.identities import RFC_9421_JWK, jwk_of, serving
 from webcrawl.net.identity import key_directory as directory
 from webcrawl.net.identity.key_directory import NotPublished
-from webcrawl.net.identity.request_signing import RequestSigning, SigningKey
+from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.identity.signature_check import Unreadable, check_fields, check_request, check_response, keys_of, look
+from webcrawl.net.identity.signing_key import SigningKey
 
 KEYS = [SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([number] * 32))) for number in range(2)]
 FIRST, SECOND = (key.keyid for key in KEYS)

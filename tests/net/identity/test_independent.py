@@ -7,7 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from webcrawl.net.identity import key_directory as directory
-from webcrawl.net.identity.request_signing import RequestSigning, SigningKey
+from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.signing_key import SigningKey
 
 PRIVATE = Ed25519PrivateKey.generate()
 KEY = SigningKey(PRIVATE)

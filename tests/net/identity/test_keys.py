@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from tests.support.identities import RFC_9421, RFC_9421_JWK, jwk_of, pem_of
 from webcrawl.crawl.checks import SettingError, read
-from webcrawl.net.identity.request_signing import BadKey, SigningKey, jwk, thumbprint
+from webcrawl.net.identity.signing_key import BadKey, SigningKey, jwk, thumbprint
 from webcrawl.store.disk import Disk
 
 

@@ -6,8 +6,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning, SigningKey, form_and_origin
+from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning, form_and_origin
 from webcrawl.net.identity.signature_check import check_request
+from webcrawl.net.identity.signing_key import SigningKey
 
 KEY = SigningKey(Ed25519PrivateKey.generate())
 AGENT = "https://bot.example.org"

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from tests.support.identities import RFC_9421, RFC_9421_JWK
 from webcrawl.net.identity.key_directory import headers
-from webcrawl.net.identity.request_signing import SigningKey
 from webcrawl.net.identity.signature_check import Unreadable, check_request, check_response, keys_of
+from webcrawl.net.identity.signing_key import SigningKey
 
 KEYID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 PUBLIC = RFC_9421.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)

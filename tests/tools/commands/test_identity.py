@@ -13,7 +13,8 @@ from tests.support.commands import command
 from tests.support.identities import fields_of, pem_of, serving
 from tests.support.nameserver import PTR, NameServer
 from webcrawl.net.identity.key_directory import MEDIA_TYPE, PATH
-from webcrawl.net.identity.request_signing import RequestSigning, SigningKey
+from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.tools.commands.identity import who
 
 AGENT = "https://bot.example.org"
@@ -222,7 +223,7 @@ class TestPage:
         """Without a file it is printed."""
         done = identity("page")
 
-        assert (done.returncode, done.stdout[:15], done.stderr) == (0, "<!DOCTYPE html>", "")
+        assert (done.returncode, done.stdout[:15], done.stderr) == (0, "<!doctype html>", "")
 
     def test_of_another_project(self):
         """In a project that has none of webcrawl's settings its defaults count."""

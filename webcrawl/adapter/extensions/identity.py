@@ -12,7 +12,8 @@ from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
-from webcrawl.net.identity.request_signing import SigningKey, form_and_origin
+from webcrawl.net.identity.request_signing import form_and_origin
+from webcrawl.net.identity.signing_key import SigningKey
 
 logger = logging.getLogger(__name__)
 

@@ -267,7 +267,7 @@ class KeyFile:
         found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
         if _CONTENT.search(found):
             raise Secret("a key itself, it seems: what is wanted is its file")
-        from webcrawl.net.identity.request_signing import BadKey  # noqa: PLC0415 - its library takes 30 ms
+        from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415 - its library takes 30 ms
 
         try:
             _hold_key(_path(found))
@@ -289,7 +289,7 @@ def _hold_key(path: str) -> None:
     Settings are checked at any time of a crawl, which has read its key at the start: a file that held one is not looked
     at again, so that it may be moved or exchanged.
     """
-    from webcrawl.net.identity.request_signing import SigningKey  # noqa: PLC0415 - as above
+    from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - as above
 
     SigningKey.read(path)
 

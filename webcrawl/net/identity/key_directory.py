@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from webcrawl.base.dates import read_any_date
 from webcrawl.base.errors import words_of
-from webcrawl.net.identity.request_signing import SigningKey, jwk
+from webcrawl.net.identity.signing_key import SigningKey, jwk
 from webcrawl.store.disk import Disk, replacing
 
 PATH = "/.well-known/http-message-signatures-directory"

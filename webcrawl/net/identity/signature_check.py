@@ -20,7 +20,7 @@ from http_message_signatures import HTTPMessageSignaturesException, HTTPMessageV
 from webcrawl.base.dates import iso
 from webcrawl.net.identity import key_directory, request_signing
 from webcrawl.net.identity.key_directory import FAR, LONGEST, Published, fetch
-from webcrawl.net.identity.request_signing import PUBLISHED, BadKey, public_key, thumbprint
+from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thumbprint
 from webcrawl.store.disk import regular
 
 MOST_KEYS = 100

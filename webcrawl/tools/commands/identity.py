@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webcrawl.net.identity.identity_page import Network, Who
-    from webcrawl.net.identity.request_signing import SigningKey
     from webcrawl.net.identity.signature_check import Finding
+    from webcrawl.net.identity.signing_key import SigningKey
 
 MOST_DAYS = 365
 PATIENCE = 60.0  # seconds for all questions about our addresses together
@@ -67,7 +67,7 @@ class Command(ToolCommand):
         runs[action]()
 
     def _new(self, name: str) -> None:
-        from webcrawl.net.identity.request_signing import SigningKey  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
             key = SigningKey.new(Path(name))
@@ -104,7 +104,7 @@ class Command(ToolCommand):
         say(f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: repeat this before then")
 
     def _key(self, name: str) -> SigningKey | None:
-        from webcrawl.net.identity.request_signing import BadKey, SigningKey  # noqa: PLC0415 - as above
+        from webcrawl.net.identity.signing_key import BadKey, SigningKey  # noqa: PLC0415 - as above
 
         try:
             return SigningKey.read(name)

@@ -1,0 +1,166 @@
+"""The crawler's key: Ed25519, in a file that nobody else can read. No message here shows anything of its content."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from webcrawl.base.program import program
+from webcrawl.store.disk import Disk, regular
+
+LONGEST = 16_384  # bytes of a key file
+OTHERS = 0o077  # mode bits by which others than the owner reach a file
+KEY_BYTES = 32
+# RFC 9421 B.1.4 prints this key for everybody to test with; who signs with it proves nothing
+PUBLISHED = frozenset({"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"})
+
+
+class BadKey(ValueError):  # noqa: N818 - reads as what it is
+    """A key file that cannot be used, with the reason in a line."""
+
+
+class SigningKey:
+    """A private key and the name by which verifiers find the public one."""
+
+    __slots__ = ("_private", "keyid", "public")
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+        self.public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+        self.keyid = thumbprint(self.public)
+
+    def __repr__(self) -> str:
+        return f"<SigningKey {self.keyid}>"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a key does not leave its process")
+
+    def sign(self, data: bytes) -> bytes:
+        return self._private.sign(data)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> SigningKey:
+        """The key in a file, PEM (PKCS #8) or a JWK; raises BadKey or OSError."""
+        key = cls(_parsed(_private_bytes(path)))
+        if key.keyid in PUBLISHED:
+            raise BadKey(f"it is the test key of RFC 9421, which everybody has: make one with {program()} identity new")
+        return key
+
+    @classmethod
+    def new(cls, path: Path, disk: Disk | None = None) -> SigningKey:
+        """A new key, written to a new file of mode 0600; raises FileExistsError or another OSError."""
+        disk = disk or Disk()
+        private = Ed25519PrivateKey.generate()
+        descriptor = disk.create(path, 0o600)
+        try:
+            disk.write(descriptor, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+            disk.sync(descriptor)
+        except OSError:
+            disk.unlink(path)
+            raise
+        finally:
+            os.close(descriptor)
+        disk.sync_folder(path.absolute().parent)
+        return cls(private)
+
+
+def thumbprint(public: bytes) -> str:
+    """The name of a public key: its JWK thumbprint (RFC 7638, RFC 8037 A.3)."""
+    members = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": encoded(public)}, separators=(",", ":"))
+    return encoded(sha256(members.encode()).digest())
+
+
+def jwk(public: bytes) -> dict[str, str]:
+    """A public key as a key directory has it."""
+    return {"kty": "OKP", "crv": "Ed25519", "kid": thumbprint(public), "x": encoded(public), "use": "sig"}
+
+
+def public_key(found: Any) -> bytes:
+    """The bytes of a JWK's public key; raises BadKey."""
+    if not isinstance(found, dict):
+        raise BadKey("not a JSON object")
+    if (found.get("kty"), found.get("crv")) != ("OKP", "Ed25519"):
+        raise BadKey("its kty is not OKP, or its crv not Ed25519: only Ed25519 is supported")
+    public = _decoded(found, "x")
+    try:
+        Ed25519PublicKey.from_public_bytes(public)
+    except ValueError:
+        raise BadKey("x is not a public key") from None
+    return public
+
+
+def encoded(data: bytes) -> str:
+    """Base64url without padding."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def _private_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The file's content, if its owner alone can read it: checked on the open file, which nobody can exchange."""
+    with regular(path) as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & OTHERS:
+            raise BadKey(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
+        data = file.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise BadKey("it is too long for a key")
+    return data.strip()
+
+
+def _parsed(data: bytes) -> Ed25519PrivateKey:
+    # the original exceptions are left out (from None): they might quote what they could not read
+    if data.startswith(b"{"):
+        return _from_jwk(data)
+    if not data.startswith(b"-----BEGIN "):
+        raise BadKey("it is neither PEM nor a JWK")
+    try:
+        private = load_pem_private_key(data, None)
+    except TypeError:
+        raise BadKey("it is encrypted, and nobody is there to type a password") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise BadKey("it holds no private key that can be read: PKCS #8 in PEM, or a JWK") from None
+    if not isinstance(private, Ed25519PrivateKey):
+        kind = type(private).__name__.lstrip("_").removesuffix("PrivateKey")
+        raise BadKey(f"it is an {kind.replace('EllipticCurve', 'EC')} key, not Ed25519")
+    return private
+
+
+def _from_jwk(data: bytes) -> Ed25519PrivateKey:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise BadKey("it is not JSON that can be read") from None
+    if "keys" in found:
+        raise BadKey("it is a set of keys: one JWK is needed")
+    public = public_key(found)
+    if "d" not in found:
+        raise BadKey("it is a public key: the private one is needed")
+    private = Ed25519PrivateKey.from_private_bytes(_decoded(found, "d"))
+    if private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw) != public:
+        raise BadKey("its x is not the public key of its d")
+    return private
+
+
+def _decoded(found: dict[str, Any], name: str) -> bytes:
+    value = found.get(name)
+    try:
+        data = urlsafe_b64decode(f"{value}{'=' * (-len(value) % 4)}") if isinstance(value, str) else b""
+    except ValueError:
+        data = b""
+    if len(data) != KEY_BYTES:
+        raise BadKey(f"{name} is not {KEY_BYTES} bytes of base64url")
+    return data
