@@ -397,7 +397,7 @@ class TestOffers:
 
     def test_without_the_library_the_line_says_what_to_install(self, tls, caplog, monkeypatch):
         """A missing library is named, with the line that installs it."""
-        monkeypatch.setattr("webcrawl.net.connection_open.find_spec", lambda _: None)
+        monkeypatch.setattr("webcrawl.net.failure_words.find_spec", lambda _: None)
         with pytest.raises(Http2Only):
             fetched(Http2Pages(page), tls)
 
