@@ -7,11 +7,10 @@ from collections import Counter
 
 import pytest
 import re2
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.cases import cases
+from tests.support.cases import cases, unpacked
 from tests.support.examples import examples
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import bases, links
@@ -233,8 +232,7 @@ def canonical_or_none(link, base=""):
 
 
 def text_lines(path):
-    with path.open("rb") as file:
-        return zstandard.ZstdDecompressor().stream_reader(file).read().decode().splitlines()
+    return unpacked(path).decode().splitlines()
 
 
 def logged_urls():
