@@ -142,7 +142,8 @@ def test_how_fresh_a_copy_is(shape, days, part):
     """The probability that nothing has changed, and its mean over the time until now, are those of the rates."""
     span = days * DAY
     rates = np.exp(np.linspace(-40, 5, 20_001))
-    density = np.exp(shape * np.log(rates) - span * rates)
+    logarithm = shape * np.log(rates) - span * rates
+    density = np.exp(logarithm - logarithm.max())  # else all of it may be too small for a float
     density /= density.sum()
     seconds = part * span
 
