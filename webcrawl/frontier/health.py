@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify
 from zlib import crc32
 
+from webcrawl.base.doubling import wait_after
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
 from webcrawl.frontier.families.shapes import CLOSE, shape_of
 from webcrawl.frontier.hosts import Host
@@ -93,7 +94,7 @@ class HealthRules:
         """The seconds for which a host is left alone that has failed so often in a row."""
         if gone:
             return min(GONE, GONE_MOST * self.retry_wait)
-        return min(self.retry_wait * 2.0 ** min(failures - 1, 60), DAY)
+        return wait_after(failures, self.retry_wait, DAY)
 
 
 def answered(host: Host) -> None:
@@ -233,7 +234,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
 
 def later(link: Link, now: float, first: float) -> float:
     """The time to retry the link at. The wait grows with each time, even if answers to others came in between."""
-    return now + min(first * 2.0 ** min(link.tried, 60), DAY)
+    return now + wait_after(link.tried + 1, first, DAY)
 
 
 def recovered(host: Host, link: Link, now: float, first: float) -> None:
@@ -350,7 +351,7 @@ def brought_back(host: Host) -> tuple[Packed, ...]:
 
 def gap(row: WallRow, first: float) -> float:
     """Seconds until the wall is tried again."""
-    return min(first * 2.0 ** min(row.answers - 1, 60), DAY)
+    return wait_after(row.answers, first, DAY)
 
 
 def opens(link: Link, outcome: Outcome) -> bool:
