@@ -10,13 +10,25 @@ import numpy as np
 
 from webcrawl.frontier.seen.bloom import Journal
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.protocol import KeysInMemory, SortedKeys, unseen_lately
+from webcrawl.frontier.seen.protocol import SortedKeys, unseen_lately
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
+from webcrawl.store.runs import Keys, between
 
 logger = logging.getLogger(__name__)
 
 BYTES = 100  # per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
+
+
+class KeysInMemory:
+    """Ascending keys in memory."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+
+    def next(self, low: int, high: int, most: int) -> Keys:
+        found: Keys = between(self._keys[None], low, high)[0]
+        return found[:most]
 
 
 class MemorySeen:

@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.runs import Keys, between
+from webcrawl.store.runs import Keys
 
 KEY_ROWS = "seen.keys."  # before a number, in the table meta: a row of the log of a Bloom filter's keys
 BLOOM_FILE = "seen.bloom"  # key in the table meta: the name of the file with a Bloom filter's bits
@@ -155,17 +155,6 @@ class SortedKeys(Protocol):
 
     def next(self, low: int, high: int, most: int) -> Keys:
         """The first ones with low <= key <= high, at most so many: go on behind the last one."""
-
-
-class KeysInMemory:
-    """Ascending keys in memory."""
-
-    def __init__(self, keys: Keys) -> None:
-        self._keys = keys
-
-    def next(self, low: int, high: int, most: int) -> Keys:
-        found: Keys = between(self._keys[None], low, high)[0]
-        return found[:most]
 
 
 @runtime_checkable

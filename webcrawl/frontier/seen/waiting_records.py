@@ -216,11 +216,6 @@ def _stored_piece(name: str, value: bytes) -> _Piece:
     )
 
 
-def stored_ordinals(name: str, value: bytes, begin: int) -> npt.NDArray[np.int64]:
-    """The ordinals of new records, from `begin` on, in a piece as a checkpoint has it; ValueError if it is damaged."""
-    return _stored_piece(name, value).ordinals(begin)
-
-
 class Verdicts:
     """The verdicts of past merges on records `begin` to `end`; `left` is the number of new ones not yet taken."""
 
