@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.clocks import SetByHand
 from tests.support.frontiers import add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.crawl import Crawl
@@ -19,16 +20,9 @@ from webcrawl.store.crawldb import CrawlDB
 WAIT = 50.0
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="clock")
 def _clock():
-    return Clock()
+    return SetByHand(0.0)
 
 
 @pytest.fixture(name="crawl")

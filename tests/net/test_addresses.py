@@ -6,6 +6,7 @@ import logging
 
 import pytest
 
+from tests.support.clocks import SetByHand
 from webcrawl.base.model import Timings
 from webcrawl.net import addresses, connection_reach
 from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, MOST_TRIED, Families, race
@@ -16,16 +17,9 @@ from webcrawl.net.protocols import Access
 FOUR, SIX = "192.0.2.1", "2001:db8:1::1"
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="clock")
 def _clock():
-    return Clock()
+    return SetByHand(100.0)
 
 
 @pytest.fixture(name="families")

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pycares
 import pytest
 
+from tests.support.clocks import SetByHand
 from tests.support.net_http import OK, Gate, Names, Visits, client, run, serving
 from tests.support.waiting import eventually
 from webcrawl.base.model import Status, Timings
@@ -309,18 +310,10 @@ def test_the_parts_are_never_more_than_the_whole(limit):
     assert limit < 24 or fits.fetches + fits.kept + min(OTHERS, (limit - 20) // 2) <= limit - 20
 
 
-class Machine:
-    """The machine's steady clock, which runs on while the process is stopped."""
-
-    now = 5000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(name="machine")
 def _machine():
-    return Machine()
+    """The machine's steady clock, which runs on while the process is stopped."""
+    return SetByHand(5000.0)
 
 
 @pytest.fixture(name="clock")

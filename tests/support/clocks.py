@@ -1,4 +1,4 @@
-"""A wall clock that is wrong, or is set while a crawl runs; it replaces `time.time` in the crawl's process."""
+"""Clocks: one that a test sets, and one that is wrong or set while a crawl runs, in the place of `time.time`."""
 
 import gc
 import time
@@ -17,6 +17,16 @@ class Clock:
 
     def __call__(self):
         return self._now() + self.ahead
+
+
+class SetByHand:
+    """A clock that a test sets: it stands at `now`."""
+
+    def __init__(self, now):
+        self.now = now
+
+    def __call__(self):
+        return self.now
 
 
 _clock = Clock()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from webcrawl.base import readable
+
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -63,4 +65,4 @@ def when(at: float, *, day: bool = True) -> str:
 
 def count(value: int, noun: str) -> str:
     """`1 page`, `2,345 pages`."""
-    return f"{number(value)} {noun}" if value == 1 else f"{number(value)} {noun}s"
+    return readable.count(value, noun, number)

@@ -1,4 +1,4 @@
-"""Every sentence of `why` is said of the facts that make it true, and not of others (tests/tools/test_claims.py)."""
+"""Every sentence of `why` is said of the facts that make it true, and not of others."""
 
 from dataclasses import replace
 from types import SimpleNamespace
