@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
@@ -120,19 +121,29 @@ class Scoring:
         return Document(page.visible_text, page.url, found.title, language), named
 
     def _anchors(self, scorer: Scorer, pages: Sequence[Page]) -> list[dict[str, float]]:
-        each: list[dict[str, str]] = []
-        for page in pages:
-            columns = page.columns
-            links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
-            each.append({url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()})
-        some = [dict([*one.items()][:ANCHORS]) for one in each]
-        new = [*dict.fromkeys(text for one in some for text in one.values() if text not in self._known)]
+        """Return the scores of each page's anchor texts, by the URLs of the links."""
+        anchors = [_anchor_texts(page) for page in pages]
+        texts = dict.fromkeys(text for one in anchors for text in one.values())
+        new = [text for text in texts if text not in self._known]
         if len(self._known) + len(new) > KNOWN:
             self._known.clear()
-            new = [*dict.fromkeys(text for one in some for text in one.values())]
+            new = [*texts]
         given = scores(scorer, [Document(text, is_anchor=True) for text in new])
         self._known.update((text, score) for text, (score, _) in zip(new, given, strict=True))
-        return [{url: score for url, text in one.items() if (score := self._known[text]) is not None} for one in some]
+        return [self._known_scores(one) for one in anchors]
+
+    def _known_scores(self, texts: Mapping[str, str]) -> dict[str, float]:
+        """Return the scores of these texts by their URLs, without those that the scorer gave none."""
+        found = {url: self._known[text] for url, text in texts.items()}
+        return {url: score for url, score in found.items() if score is not None}
+
+
+def _anchor_texts(page: Page) -> dict[str, str]:
+    """Return the anchor texts of a page's first ANCHORS linked URLs; the last text of each URL counts."""
+    columns = page.columns
+    links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
+    texts = {url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()}
+    return dict(islice(texts.items(), ANCHORS))
 
 
 def page_of(url: str, content_type: str, body: bytes) -> Page:

@@ -56,15 +56,26 @@ def _lines(answer: Any) -> Iterator[str]:
 
 
 def _list(items: Sequence[Any]) -> Iterator[str]:
-    if items and all(isinstance(item, Mapping) and all(map(_is_cell, item.values())) for item in items):
-        heads = list(dict.fromkeys(name for item in items for name in item))
-        rows = [heads, *([_short(_said(item.get(name))) for name in heads] for item in items)]
-        widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
-        for row in rows:
-            yield "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-    else:
-        for item in items:
-            yield from _lines(item)
+    if items and all(map(_is_row, items)):
+        yield from _table(items)
+        return
+    for item in items:
+        yield from _lines(item)
+
+
+def _is_row(item: Any) -> bool:
+    return isinstance(item, Mapping) and all(map(_is_cell, item.values()))
+
+
+def _table(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a heading and a line for each item, in columns as wide as their longest cell."""
+    heads = list(dict.fromkeys(name for item in items for name in item))
+    cells_of = [[_short(_said(item.get(name))) for name in heads] for item in items]
+    rows = [heads, *cells_of]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()
 
 
 def _is_plain(value: Any) -> bool:

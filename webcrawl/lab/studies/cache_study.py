@@ -22,6 +22,7 @@ POLICIES: dict[str, Callable[[Any, int, int], int]] = {
     "CLOCK": cache_policies.clock,
     "RANDOM": cache_policies.random,
 }
+WIDTH = 11  # characters of a column
 LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
 
 
@@ -130,13 +131,26 @@ def as_json(trace: Trace, rows: Sequence[Row]) -> str:
 
 def as_text(trace: Trace, rows: Sequence[Row]) -> str:
     """Return a description of the trace, a table with a column per policy, and what follows from it."""
-    names = [name for name in NAMES if name != "INFINITE" and any(row.policy == name for row in rows)]
-    lines = [_about(trace), "", "hit rate in percent", "entries".rjust(11) + "".join(name.rjust(11) for name in names)]
-    rates = {(row.policy, row.size): row.hit_rate for row in rows}
-    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"})
-    lines += [f"{size:>11,}" + "".join(f"{100 * rates[name, size]:>11.2f}" for name in names) for size in sizes]
-    lines += [f"{'infinite':>11}{100 * row.hit_rate:>11.2f}" for row in rows if row.policy == "INFINITE"]
-    return "\n".join([*lines, *_advice(rows), ""])
+    return "\n".join([_about(trace), "", *_table(rows), *_advice(rows), ""])
+
+
+def _table(rows: Sequence[Row]) -> list[str]:
+    bounded = [row for row in rows if row.policy != "INFINITE"]
+    infinite = [row for row in rows if row.policy == "INFINITE"]
+    simulated = {row.policy for row in bounded}
+    names = [name for name in NAMES if name in simulated]
+    sizes = sorted({row.size for row in bounded})
+    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
+    return [
+        "hit rate in percent",
+        "".join(name.rjust(WIDTH) for name in ("entries", *names)),
+        *(f"{size:>{WIDTH},}" + "".join(_percent(rates[name, size]) for name in names) for size in sizes),
+        *("infinite".rjust(WIDTH) + _percent(row.hit_rate) for row in infinite),
+    ]
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:>{WIDTH}.2f}"
 
 
 def _about(trace: Trace) -> str:

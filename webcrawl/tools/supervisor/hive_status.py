@@ -97,12 +97,13 @@ def _by_locks(
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
     there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
-    members = look.wanted or (look.map.drones if look.map is not None else ())
+    placed = {*look.map.drones} if look.map is not None else set()
+    wants_others = look.map is not None and bool(look.wanted) and look.wanted != placed
     return {
         "state": RUNNING if there else meant["state"],
         "running": len(there),
-        "meant": meant["meant"] or len(members),
-        "changing": meant["changing"] or bool(look.map and look.wanted and look.wanted != {*look.map.drones}),
+        "meant": meant["meant"] or len(look.wanted or placed),
+        "changing": meant["changing"] or wants_others,
     }
 
 
