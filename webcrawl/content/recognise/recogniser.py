@@ -217,22 +217,36 @@ def _is_utf8(beginning: bytes) -> bool:
 
 
 def _structure(status: int, shape: Shape, body: bytes) -> str:
-    """By what the page is made of."""
+    """Return the kind of a page by what it is made of, or PAGE."""
     if not shape.scripts or shape.frames or not _has_a_page(status):
         return PAGE
-    shown = shape.links + shape.images + shape.players + shape.mounts + shape.fields + shape.buttons + shape.refreshes
-    names_nothing = not shape.heading or LOADING.search(shape.heading) is not None
-    bare = len(shape.text) <= MAX_CHALLENGE_CHARS and not shown and names_nothing
-    if (shape.blank and _is_gate(status, body)) or (bare and _asks_again(body, status, shape)):
+    if _is_challenge(status, shape, body):
         return UNKNOWN
     if status >= 300 or shape.refreshes:
         return PAGE
-    loading = not shape.text or LOADING.search(shape.text) is not None
+    return SHELL if _is_shell(shape) else PAGE
+
+
+def _is_challenge(status: int, shape: Shape, body: bytes) -> bool:
+    """Return whether scripts alone decide who gets the page: it shows nothing else, and asks for itself again."""
+    if shape.blank and _is_gate(status, body):
+        return True
+    links_and_media = shape.links + shape.images + shape.players + shape.mounts
+    shown = links_and_media + shape.fields + shape.buttons + shape.refreshes
+    names_nothing = not shape.heading or LOADING.search(shape.heading) is not None
+    is_bare = len(shape.text) <= MAX_CHALLENGE_CHARS and not shown and names_nothing
+    return is_bare and _asks_again(body, status, shape)
+
+
+def _is_shell(shape: Shape) -> bool:
+    """Return whether scripts have still to make what the page is to show."""
+    is_loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
-        empty = loading or not shape.filled
-        return SHELL if len(shape.text) <= MAX_SHELL_CHARS and empty and (shape.text or shape.filled <= 1) else PAGE
-    shows = shape.links + shape.images + shape.players
-    return SHELL if len(shape.text) <= MAX_CHALLENGE_CHARS and loading and not shows else PAGE
+        is_empty = is_loading or not shape.filled
+        has_one_part = bool(shape.text) or shape.filled <= 1
+        return len(shape.text) <= MAX_SHELL_CHARS and is_empty and has_one_part
+    shows_more = shape.links + shape.images + shape.players > 0
+    return len(shape.text) <= MAX_CHALLENGE_CHARS and is_loading and not shows_more
 
 
 def _has_a_page(status: int) -> bool:
