@@ -1,6 +1,6 @@
-"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and nobody is asked.
+"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives, and no server is asked.
 
-They are the crawl's own without a frontier and without clients, so pipelines find all that they find in a crawl.
+They are those of a crawl without its frontier and its clients. Pipelines find in them all that they find in a crawl.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ EXTENSIONS = {
 
 
 class RereadingScheduler(FrontierScheduler):
-    """Hands out the answers of the archives in their order; where it has come to is part of every checkpoint."""
+    """Hands out the answers of the archives in their order. Every checkpoint has the place that it has come to."""
 
     AFTER_KILL = "a kill has them processed again"
     archives: Archives
@@ -296,7 +296,7 @@ class Places(Part):
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Of OUTPUTS what can be written without a crawl; an impossible value as it is, for the check that follows."""
+    """Return the outputs that can be written without a crawl, or an impossible value as it is: the check names it."""
     try:
         named = words(settings.get("OUTPUTS") or "")
     except ValueError:
@@ -305,7 +305,7 @@ def own_outputs(settings: BaseSettings) -> list[str]:
 
 
 def check_outputs(values: Mapping[str, Any]) -> None:
-    """SettingError if ITEM_PIPELINES names what only a crawl can write."""
+    """Raise SettingError if ITEM_PIPELINES names a pipeline that only a crawl can feed."""
     wrong = ONLY_FETCHED & set(values["OUTPUTS"])
     if wrong:
         pipeline = PIPELINES[min(wrong)][0]
@@ -313,7 +313,7 @@ def check_outputs(values: Mapping[str, Any]) -> None:
 
 
 def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
-    """Of a crawl's counters those of what could not be read, by their own names."""
+    """Return how much could not be read, by what it was: answers, records, files."""
     return {name.removeprefix(LOST): int(value) for name, value in figures.items() if name.startswith(LOST)}
 
 

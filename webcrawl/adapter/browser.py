@@ -345,7 +345,7 @@ def _is_plain(request: Request) -> bool:
 
 
 def answered(trip: Trip | None, exchange: Exchange) -> None:
-    """From now on the page's own subrequests have its host's turn."""
+    """Book the answer for its host now, so that the page's subrequests have their turns while it is rendered."""
     if trip is not None:
         timings = exchange.timings
         trip.fetched = Outcome(exchange.status, timings.total, ip=exchange.ip, at=time.time(), ended=time.monotonic())

@@ -29,7 +29,7 @@ STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
 
 class Commanding:
-    """The argument of `commands.obey`. It keeps nothing itself: whoever passes commands on may make one for each."""
+    """The crawl to which `commands.obey` gives a command. It keeps no state, so there may be one for each command."""
 
     def __init__(self, crawler: Crawler, scheduler: Callable[[Crawler], Scheduled]) -> None:
         """`scheduler` may raise NotConfigured."""
@@ -98,7 +98,7 @@ class Commanding:
 
 
 def _said(status: int) -> str:
-    """A number of the crawl log, and for those that are no HTTP status their names."""
+    """Return a status as the crawl log has it, with its name if it is no HTTP status."""
     try:
         return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
     except ValueError:  # of a handler that is not ours
@@ -106,7 +106,7 @@ def _said(status: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON can say it, without credentials."""
+    """Return the value in a form that JSON has, without credentials."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):

@@ -78,7 +78,7 @@ class Outcomes:
         self._answered_at = float("-inf")  # by whatever way
 
     def note_answer(self, request: Request, trip: Trip, status: int) -> None:
-        """There is an answer, whole or not."""
+        """Note the outcome of a download that has an answer, whole or not."""
         outcome = trip.outcome = outcome_of(status, trip.begun)
         exchange, self._answered_at = trip.exchange, outcome.ended
         is_sign = (
@@ -113,9 +113,9 @@ class Outcomes:
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
     def _note_unfinished(self, request: Request, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
-        """Notes that a part of the answer is missing, or all of it for now; whoever awaits it gets it as it is.
+        """Note that a part of the answer is missing, or all of it for now. Code that awaits it gets what there is.
 
-        Where answers need not be whole, it is tried again only if our own network turns out to have been out.
+        Where answers need not be whole, the URL is tried again only if our own network turns out to have been out.
         """
         is_page = 200 <= outcome.status < 300 or outcome.status == NOT_MODIFIED
         if exchange.truncated in SHORT and not trip.inline and is_page:
@@ -129,7 +129,10 @@ class Outcomes:
                 hear(trip)
 
     def judged(self, request: Request, error: Exception, begun: float) -> Exception:
-        """The error of a download, or another one that charges nobody: our own network is out, or we did not run."""
+        """Return the error of a download, or Untried's if our network was out or this process stood still.
+
+        Neither the URL nor its host is charged with that one.
+        """
         cause = error.__cause__
         if not isinstance(cause, FetchError):
             return error
@@ -149,12 +152,12 @@ def _untried(ours: Untried) -> Exception:
 
 
 def _has_errback(trip: Trip) -> bool:
-    """Return whether the request is a spider's own, and not one that somebody awaits."""
+    """Return whether a spider has queued this request, so that it may have an errback."""
     return trip.link is not None and bool(trip.link.request)
 
 
 def is_untried(error: Exception) -> bool:
-    """Return whether the request was not made, for a lack of this machine's; also by somebody else's handler."""
+    """Return whether no request was sent because this machine lacked something, whoever's handler it is."""
     return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
 
 
@@ -164,12 +167,12 @@ def _doubtful(error: Exception) -> bool:
 
 
 def _short(exchange: Exchange | None) -> str:
-    """The reason why a part of the answer is missing that may come next time, if one is."""
+    """Return why a part of the answer is missing, if the next try may bring it; else an empty string."""
     return exchange.truncated if exchange is not None and exchange.truncated in SHORT else ""
 
 
 def wait_of(error: Exception) -> float:
-    """The seconds for which what this request lacked will be missing."""
+    """Return for how many seconds this machine will lack what the request needed."""
     return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
 
 
@@ -179,7 +182,7 @@ def _permanent(error: Exception) -> bool:
 
 
 def _retries(meta: Mapping[str, Any]) -> int | None:
-    """The most retries that a request wants, if it says so."""
+    """Return how many retries a request allows, or None if it does not say."""
     if meta.get("dont_retry"):
         return 0
     most = meta.get("max_retry_times")
@@ -187,14 +190,14 @@ def _retries(meta: Mapping[str, Any]) -> int | None:
 
 
 def outcome_of(status: int, begun: float) -> Outcome:
-    """Of a download that ends now."""
+    """Return the outcome of a download that ends now."""
     at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
     ended = time.monotonic()
     return Outcome(status, ended - begun, at=at, ended=ended)
 
 
 def _status(error: Exception, request: Request) -> int:
-    """Logs with its traceback what no server can cause: the errback only counts it."""
+    """Return the status of a failed download. Log the errors that no server can cause, with their tracebacks."""
     if is_untried(error) or lack(error):
         return Status.UNTRIED
     if isinstance(error.__cause__, FetchError):
