@@ -57,7 +57,8 @@ def _job(tmp_path):
 def test_it_ends_and_goes_on(job):
     """Its URLs stay in the state, and are fetched by the same command once the host is there again."""
     crawl, port = job
-    assert crawl.run(HOST_RETRY_WAIT=1, ROBOTSTXT_OBEY=False) == 0
+    # the second failure sets the host aside after 1 s, and the third try would come after 3 s
+    assert crawl.run(HOST_RETRY_WAIT=1, OUTAGE_END_WAIT=1.5, ROBOTSTXT_OBEY=False) == 0
     assert (crawl.stats["aside"], crawl.stats["hosts_aside"], crawl.stats["queued"]) == (10, 1, 10)
     assert crawl.stats["aside_due"] > time.time() - 60
     assert "10 URLs of 1 host set aside; run the same command to resume" in crawl.output.read_text()

@@ -28,6 +28,8 @@ TOOLS = {
     "fastwarc": [BIN / "fastwarc", "check", "-q"],
     "warcvalid": [BIN / "warcvalid"],
 }
+KEPT = b"Content-Length: %d\r\nX-Archive-Orig-Content-Length: %d"
+CUT = [("269.0", 677654, 10), ("315.0", 1056, 102)]  # in curl's tests: the length that was declared, and what came
 
 
 def run(tool, path):
@@ -150,12 +152,21 @@ def _answers():
 
 class TestReal:
     def test_odd_answers(self, tmp_path):
-        """For every head that our client accepts, the archive has its exact bytes and passes the tools."""
+        """For every head that our client accepts, the archive has its exact bytes and passes the tools.
+
+        Only of two bodies that were cut the head declares the length that came, beside the one it had.
+        """
         exchanges = list(_answers())
         assert len(exchanges) > 80
         path = _write(tmp_path, exchanges)
 
         expected = {made.url: made.head + made.wire for made in exchanges}
+        expected |= {
+            made.url: made.head.replace(b"Content-Length: %d" % declared, KEPT % (kept, declared)) + made.wire
+            for made in exchanges
+            for name, declared, kept in CUT
+            if made.url == f"http://curl.test/{name}"
+        }
         assert _blocks_by_fastwarc(path) == expected
         assert {r.fields["WARC-Target-URI"]: r.block for r in read(path) if r.kind == "response"} == expected
         older = tmp_path / "older.warc"  # warctools knows no version 1.1
