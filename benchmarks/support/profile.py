@@ -81,7 +81,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/urls/host_names.py": CALLER,
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,
-    "webcrawl/adapter/barrier.py": FRONTIER,
+    "webcrawl/crawl/barrier.py": FRONTIER,
     **dict.fromkeys((f"webcrawl/adapter/{name}.py" for name in SCHEDULER), FRONTIER),
     "webcrawl/crawl/seeding.py": FRONTIER,
     "webcrawl/urls/seeds/": FRONTIER,

@@ -11,11 +11,11 @@ from scrapy import Request
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.browser_on_need import BrowserOnNeed
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
+from webcrawl.crawl.trip import Trip
 
 URL = "http://a.test/"
 SHELL = b"<!doctype html><title>App</title><div id=root></div><script src=/app.js></script>"

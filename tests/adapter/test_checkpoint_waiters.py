@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from webcrawl.adapter.barrier import CheckpointWaiters
+from webcrawl.crawl.barrier import CheckpointWaiters
 
 
 def test_all_hear():

@@ -8,8 +8,8 @@ from scrapy import Request
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.download_outcomes import Outcomes
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Status
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadHead, ConnectFailed, ConnectionLost, DnsFailed, TimedOut, TlsFailed
 from webcrawl.net.shortage import RunningClock
 

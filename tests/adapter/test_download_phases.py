@@ -7,8 +7,9 @@ import pytest
 from scrapy import Request
 
 from webcrawl.adapter.download_phases import downloads, phases
-from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.adapter.trip import give_trip
 from webcrawl.base.model import Link, Outcome, Timings
+from webcrawl.crawl.trip import Trip
 
 
 class _Running(list):

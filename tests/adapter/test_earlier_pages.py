@@ -14,7 +14,7 @@ from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter import earlier_pages
 from webcrawl.adapter.earlier_pages import CdxServers, Since
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.trip import Trip
 
 
 def test_a_look_at_the_archive_is_no_time_of_the_host():

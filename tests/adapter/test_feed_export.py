@@ -10,8 +10,8 @@ from scrapy.extensions.feedexport import FeedExporter
 
 from webcrawl.adapter.extensions import feed_export
 from webcrawl.adapter.extensions.feed_export import CheckpointedFeeds, copied
-from webcrawl.adapter.trip import PAGE, Trip
 from webcrawl.base.model import Link
+from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.store.errors import StoreError
 
 

@@ -9,9 +9,9 @@ from scrapy.exceptions import DownloadCancelledError
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.reading_ahead import LARGE, ReadingAhead
-from webcrawl.adapter.running_downloads import Running
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Outcome
+from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.trip import Trip
 
 
 class Visitor:

@@ -14,8 +14,8 @@ from webcrawl.adapter.request_links import (
     to_refused,
     to_request,
 )
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, priority_of, unpack
+from webcrawl.crawl.trip import Trip
 
 
 @pytest.fixture(name="spider")

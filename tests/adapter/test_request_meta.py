@@ -14,8 +14,9 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.net_proxy import Proxy, proxying
 from tests.support.plain_site import Site, serving
 from webcrawl.adapter.request_meta import RequestOptions
-from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.adapter.trip import give_trip
 from webcrawl.base.model import Link
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN
 from webcrawl.tools.verify.verify_crawl import verify

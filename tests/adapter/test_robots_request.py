@@ -3,9 +3,9 @@
 import pytest
 
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.admission import RobotsAdmission
+from webcrawl.crawl.trip import Trip
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.header_times import Validators
 from webcrawl.net.robots_book import RobotsBook

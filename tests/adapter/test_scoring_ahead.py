@@ -6,10 +6,10 @@ import pytest
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.scoring.scoring import DIED
+from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError
 
 HTML = [(b"content-type", b"text/html")]

@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from webcrawl.adapter.handlers import Sending
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.trip import Trip
 
 
 @pytest.mark.parametrize("trip", [Trip(), None], ids=["of the scheduler's", "of somebody else's"])

@@ -7,10 +7,10 @@ import pytest
 
 from webcrawl.adapter import slot_sweep as sweep
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.running_downloads import Running
 from webcrawl.adapter.slot_sweep import Sweep
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
+from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.shortage import BEAT, RunningClock
 
 NOW = 1000.0

@@ -28,7 +28,6 @@ from webcrawl.adapter.request_links import (
     to_request,
 )
 from webcrawl.adapter.stored_values import WRITERS
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Outcome
 from webcrawl.crawl import request_word
 from webcrawl.crawl.request_word import (
@@ -41,6 +40,7 @@ from webcrawl.crawl.request_word import (
     UnfitRequest,
     check_word,
 )
+from webcrawl.crawl.trip import Trip
 
 RAN = []
 

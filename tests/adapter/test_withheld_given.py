@@ -5,9 +5,10 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.adapter.trip import give_trip
 from webcrawl.adapter.withheld import FLAG, Reader, withheld_given
 from webcrawl.base.model import Link
+from webcrawl.crawl.trip import Trip
 
 URL = "http://a.test/"
 

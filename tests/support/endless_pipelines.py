@@ -3,8 +3,9 @@
 import asyncio
 import time
 
-from webcrawl.adapter import barrier, last_pages, standstill
+from webcrawl.adapter import last_pages, standstill
 from webcrawl.adapter.spiders.web import WebSpider
+from webcrawl.crawl import barrier
 
 
 def is_it(page):

@@ -21,7 +21,6 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred, fail
 
-from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.inline_downloads import Inline
@@ -31,16 +30,18 @@ from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
-from webcrawl.adapter.trip import Trip, give_trip, trip_of
+from webcrawl.adapter.trip import give_trip, trip_of
 from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.rereading import Rereading
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
 from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place

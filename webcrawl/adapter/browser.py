@@ -32,13 +32,14 @@ from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import KEY, Trip, trip_of
+from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.browser.browser_proxy import PROTOCOL, USER, Ask, BrowserProxy, Identity, Told, refusal
 from webcrawl.net.browser.shared_resources import SharedResources
 from webcrawl.store.jobdir.stats_file import REFUSED

@@ -11,11 +11,11 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, answered, can_be_rendered
 from webcrawl.adapter.rendering_check import chromium
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import Trip
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import Places
+from webcrawl.crawl.trip import Trip
 
 LONGER = 3  # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the links
 UNREAD = frozenset(("image", "media", "font"))  # what a page may need to be shown, and not to be read

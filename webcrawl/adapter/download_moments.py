@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from scrapy import Request
 from scrapy.http import Response
 
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import FetchError
 
 

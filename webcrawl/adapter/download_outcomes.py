@@ -22,11 +22,11 @@ from scrapy.utils.python import global_object_name
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.request_meta import WHOLE
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.crawl.crawl import NO_OUTCOMES
 from webcrawl.crawl.hostless import needs_no_host
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.errors import DOUBTFUL, FetchError, NoNetwork, NotRunning, ProxyFailed, Untried

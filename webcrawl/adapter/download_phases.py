@@ -10,9 +10,10 @@ from typing import Any
 from scrapy import Request
 
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.trip import Trip
 
 LONGEST = 500  # characters of a URL
 SECURE = "https:"

@@ -24,23 +24,24 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.download_outcomes import Outcomes, is_untried, wait_of
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.request_meta import our_proxies
-from webcrawl.adapter.running_downloads import Running
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
+from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping

@@ -22,10 +22,10 @@ from zlib import crc32
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError
 
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Referred
 from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.trip import Trip
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer, is_payload
 from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index

@@ -21,11 +21,12 @@ from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath.headers import headers_of
 from webcrawl.adapter.request_meta import WHOLE, RequestOptions
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Timings, is_sitemap
 from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadOption, CutLate, CutShort, FetchError
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, ProtocolModule, Source

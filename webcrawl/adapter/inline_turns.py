@@ -11,10 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from webcrawl.adapter.panics import tamed
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.inline import InlineDownloads
+from webcrawl.crawl.panics import tamed
 from webcrawl.frontier.core import Decision
 
 SHORTEST = 0.001  # seconds between two looks at a host that is due at once

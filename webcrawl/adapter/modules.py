@@ -11,10 +11,10 @@ from typing import Any
 
 from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.panics import tamed
 from webcrawl.base.errors import lack
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
+from webcrawl.crawl.panics import tamed
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol
 
-from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.inline_downloads import Inline
-from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.frontier.outcomes import ACCEPTED
 from webcrawl.net.reading_limits import Bandwidth

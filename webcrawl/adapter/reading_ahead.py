@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Mapping
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from webcrawl.adapter.panics import tamed
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.outputs import OF_PDFS
 from webcrawl.content.formats.pdf import PdfProcess
 from webcrawl.content.formats.sniffing import GZIP, is_pdf
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.worker import SYSTEMS, Worker
 

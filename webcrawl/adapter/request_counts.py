@@ -9,9 +9,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.response import response_status_message
 
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Status
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.trip import Trip
 
 RETURNED = ("tried again", "put back", "cut", "due again")  # the frontier's counters of URLs that it has queued again
 FAILED_STATUSES = (408, 429)  # and 5xx

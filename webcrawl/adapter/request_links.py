@@ -18,11 +18,12 @@ from scrapy.utils.request import request_from_dict
 
 from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
 from webcrawl.adapter.stored_values import CannotBePacked, Held, Packing, Unpacking, form_of, loaded
-from webcrawl.adapter.trip import KEY, Trip, give_trip
+from webcrawl.adapter.trip import KEY, give_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.crawl.request_word import A_CLASS, read_word
+from webcrawl.crawl.trip import Trip
 from webcrawl.urls.canonical import canonical
 
 PRIVATE = "webcrawl_private"  # in request.meta: an inline download that is logged, but has no place in an archive

@@ -25,13 +25,13 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.reading_limits import Bandwidth
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical

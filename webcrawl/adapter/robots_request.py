@@ -11,11 +11,12 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.request_links import cookies, stored_meta
-from webcrawl.adapter.trip import KEY, Trip, give_trip
+from webcrawl.adapter.trip import KEY, give_trip
 from webcrawl.base.model import Link, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl import NO_OUTCOMES
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 

@@ -19,7 +19,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter import barrier
 from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news, tell
@@ -31,7 +30,6 @@ from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.last_pages import LastPages, closed, of
 from webcrawl.adapter.page_end import PageEnd
-from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
@@ -44,7 +42,7 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
@@ -52,9 +50,12 @@ from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.network import Network

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from webcrawl.adapter.reading_ahead import Ahead
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.html.trees import markup
 from webcrawl.content.scoring.scoring import DIED, Body, ScoreProcess
+from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 

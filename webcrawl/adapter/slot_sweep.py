@@ -9,9 +9,9 @@ from typing import Any
 from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.trip import Trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.shortage import BEAT
 
 PERIOD = BEAT  # seconds between two looks

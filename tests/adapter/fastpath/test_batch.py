@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.adapter import barrier as module
-from webcrawl.adapter.barrier import Barrier
 from webcrawl.adapter.fastpath.request_path import MOST, TURN, Batch
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl import barrier as module
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.trip import Trip
 
 
 def sizes(pages, seconds):

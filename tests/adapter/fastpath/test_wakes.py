@@ -10,8 +10,9 @@ from scrapy.utils.reactor import CallLaterOnce
 
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.fastpath.request_path import STARTS, RequestPath
-from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.adapter.trip import give_trip
 from webcrawl.base.model import Outcome
+from webcrawl.crawl.trip import Trip
 
 
 class Downloader:

@@ -7,8 +7,9 @@ from scrapy import Request
 
 from webcrawl.adapter.pipelines import requests
 from webcrawl.adapter.pipelines.requests import RequestsPipeline
-from webcrawl.adapter.trip import Trip, give_trip
+from webcrawl.adapter.trip import give_trip
 from webcrawl.base.model import Link, Outcome
+from webcrawl.crawl.trip import Trip
 from webcrawl.store.disk import Disk
 from webcrawl.store.requests_log import SyncedLog
 

@@ -14,11 +14,11 @@ import msgpack
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import count
+from webcrawl.crawl.panics import tamed
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 

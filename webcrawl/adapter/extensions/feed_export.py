@@ -21,8 +21,8 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.crawl_end import LOST_ITEMS
 from webcrawl.adapter.feeds import COMPRESSED, FeedFile, crawl_of
-from webcrawl.adapter.trip import page_under_way, when_finished
 from webcrawl.content.page import Page
+from webcrawl.crawl.trip import page_under_way, when_finished
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.fastpath.names import check
 from webcrawl.adapter.fastpath.request_path import RequestPath
 from webcrawl.adapter.fastpath.signals import shorten_signals
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.trip import Trip
 
 
 def install(

@@ -12,8 +12,8 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.modules import is_module, module
-from webcrawl.adapter.panics import TAMED, taming
 from webcrawl.base.own_code import misspelt
+from webcrawl.crawl.panics import TAMED, taming
 
 logger = logging.getLogger(__name__)
 

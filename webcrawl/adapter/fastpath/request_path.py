@@ -26,8 +26,9 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.panics import reading, tamed, taming
-from webcrawl.adapter.trip import KEY, PAGE, Trip
+from webcrawl.adapter.trip import KEY
+from webcrawl.crawl.panics import reading, tamed, taming
+from webcrawl.crawl.trip import PAGE, Trip
 
 logger = logging.getLogger(__name__)
 

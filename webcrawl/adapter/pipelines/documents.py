@@ -15,7 +15,6 @@ from scrapy.exceptions import DropItem
 from webcrawl.adapter.pipelines.output import Chosen
 from webcrawl.adapter.pipelines.text import dropped, has_news
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import Trip, page_under_way, when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
@@ -24,6 +23,7 @@ from webcrawl.content.documents.extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
+from webcrawl.crawl.trip import Trip, page_under_way, when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker, cores
 

@@ -9,9 +9,9 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.pipelines.output import is_plain
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import PAGE
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.trip import PAGE
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from scrapy.exceptions import DropItem, NotConfigured
 from webcrawl.adapter.own_files import BESIDE, OWN
 from webcrawl.adapter.plain_scrapy import PlainScrapy, is_ours
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.content.page import Page
+from webcrawl.crawl.trip import when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.output import Output
 

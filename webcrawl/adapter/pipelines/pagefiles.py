@@ -9,11 +9,11 @@ from scrapy.exceptions import DropItem
 
 from webcrawl.adapter.pipelines.output import Chosen, is_plain
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 from webcrawl.crawl.rules import purpose_of
+from webcrawl.crawl.trip import when_finished
 from webcrawl.record.pagefiles import About, PageFiles
 from webcrawl.store.errors import StoreError
 

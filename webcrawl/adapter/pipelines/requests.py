@@ -16,10 +16,11 @@ from scrapy.utils.asyncio import call_later
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.pipelines.output import is_plain
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import Trip, trip_of
+from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError

@@ -12,10 +12,10 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.pipelines.output import at_hand, link_columns
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import redirects_in_a_row
 from webcrawl.content.page import Page
+from webcrawl.crawl.trip import when_finished
 
 if TYPE_CHECKING:
     from webcrawl.record.tables.table_writer import Tables

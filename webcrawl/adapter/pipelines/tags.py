@@ -11,10 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.content.html.tag_counts import TagCounts, start_tags
 from webcrawl.content.page import Page
+from webcrawl.crawl.trip import when_finished
 from webcrawl.store.disk import rewrite
 from webcrawl.store.errors import StoreError
 

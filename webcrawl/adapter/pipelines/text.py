@@ -11,12 +11,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 from webcrawl.crawl.rules import purpose_of
+from webcrawl.crawl.trip import when_finished
 from webcrawl.record.fulltext.text_files import TextFiles, blank, line
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.host_names import RegisteredDomains

@@ -19,7 +19,6 @@ from scrapy.settings import BaseSettings
 from webcrawl import __version__
 from webcrawl import settings as defaults
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import when_finished
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
@@ -27,6 +26,7 @@ from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Purpose
 from webcrawl.crawl.rules import purpose_of
+from webcrawl.crawl.trip import when_finished
 from webcrawl.record.warc.capture import AGAIN, Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError

@@ -16,15 +16,16 @@ from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.page_without_crawl import looked_at
-from webcrawl.adapter.panics import tamed
 from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
-from webcrawl.adapter.trip import KEY, Trip, trip_of
+from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.own_code import OwnCodeError, class_name, shown
 from webcrawl.content.html.link_kinds import FoundLink, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.open_frontier import OwnFrontier
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from webcrawl.adapter import barrier as module
-from webcrawl.adapter.barrier import Barrier
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl import barrier as module
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.trip import Trip
 
 
 @pytest.fixture(autouse=True)

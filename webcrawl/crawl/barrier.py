@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.trip import Trip
 
 PATIENCE = 1.0  # seconds that a checkpoint waits for pages that may wait for one that is away
 OVERDUE = 30.0  # and for any other: from then on it is left out, until it is booked

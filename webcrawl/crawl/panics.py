@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Itera
 from inspect import isasyncgen, isgenerator
 from typing import Any
 
-from webcrawl.adapter.trip import PAGE
+from webcrawl.crawl.trip import PAGE
 
 
 class Panic(Exception):  # noqa: N818 - reads as what it is

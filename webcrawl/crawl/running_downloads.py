@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from webcrawl.adapter.trip import Trip
+from webcrawl.crawl.trip import Trip
 
 
 class Running:

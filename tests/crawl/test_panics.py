@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.adapter.panics import Panic, tamed, taming
+from webcrawl.crawl.panics import Panic, tamed, taming
 
 
 class OfRust(BaseException):
