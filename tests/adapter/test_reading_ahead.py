@@ -142,7 +142,7 @@ class TestWaiting:
         downloader, trip = self.downloader(), Trip(Link("http://a.test/"), outcome=Outcome(200))
 
         async def both():
-            task = asyncio.create_task(downloader._read(trip, reading()))
+            task = asyncio.create_task(downloader.read(trip, reading()))
             await asyncio.sleep(0)
             if meanwhile is not None:
                 meanwhile(downloader, trip, task)

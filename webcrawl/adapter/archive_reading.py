@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from twisted.internet.defer import Deferred, fail
 
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
+from webcrawl.adapter.driving import PagesThroughScrapy, can_drive
+from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
@@ -40,6 +43,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
+from webcrawl.crawl.driver import Driver, Output
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
@@ -123,7 +127,8 @@ class RereadingScheduler(FrontierScheduler):
         self._answers: Iterator[Answer] | None = chain(again, self.archives)
         self.moments.behind.append(lambda: bool(self._places.unfinished))
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self._install(self._ended)
+        self._install(self.ended)
+        self._may_drive = partial(self._own_loop_over, downloader)
         self.keeping.watch()
         return ahead
 
@@ -145,14 +150,30 @@ class RereadingScheduler(FrontierScheduler):
         del request
         return False
 
+    def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
+        engine = self.waking.engine
+        if engine is None or not isinstance(downloader, RereadingDownloader) or not can_drive(self.crawler):
+            return None
+        return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
+
     def next_request(self) -> Request | None:
+        if self._may_drive is not None:
+            self.driver, self._may_drive = self._may_drive(), None
+        if self.driver is not None:
+            self.driver.look()
+            return None
+        trip = self.next_trip()
+        return request_of(trip, self.crawler.spider) if trip is not None else None
+
+    def next_trip(self) -> Trip | None:
+        """The next answer of the archives; None if there is none, or while a checkpoint is taken."""
         try:
             return self._next()
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
         return None
 
-    def _next(self) -> Request | None:
+    def _next(self) -> Trip | None:
         if not self._barrier.is_open:
             return None
         while self._answers is not None:
@@ -170,7 +191,7 @@ class RereadingScheduler(FrontierScheduler):
             if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
                 self.crawl.parts.counters.update(["archive/forgotten"])
                 continue
-            return self._request(*answer.found, (answer.name, answer.at))
+            return self._trip(*answer.found, (answer.name, answer.at))
         return None
 
     @property
@@ -178,7 +199,8 @@ class RereadingScheduler(FrontierScheduler):
         """The number of pages that another run of the same command processes."""
         return len(self._places.unfinished)
 
-    def _ended(self, trip: Trip) -> None:
+    def ended(self, trip: Trip) -> None:
+        """A page is over."""
         unfinished = self._trips.pop(trip, None)
         if trip.abandoned and trip.link is not None:
             logger.warning("%s: cancelled in the pipelines: left to the next run", trip.link.url)
@@ -186,15 +208,14 @@ class RereadingScheduler(FrontierScheduler):
             del self._places.unfinished[unfinished]
         self._booking.finished(trip)
 
-    def _request(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Request:
+    def _trip(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Trip:
         outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
         outcome.at = exchange.started + exchange.timings.total
         trip = Trip(link, outcome=outcome, exchange=exchange, resumed=True)
-        self._barrier.enter_open(trip)
+        self._barrier.enter_open(trip)  # at once: the place in the archive is behind it
         self._trips[trip] = unfinished
         self._places.unfinished[unfinished] = None
-        request = Request(link.url, errback=getattr(self.crawler.spider, "failed", None), meta={"verbatim_url": True})
-        return give_trip(request, trip)
+        return trip
 
     async def checkpoint(self, *, last: bool = False) -> None:
         try:
@@ -208,7 +229,7 @@ class RereadingDownloader(FrontierDownloader):
 
     def __init__(self, crawler: Crawler) -> None:  # not its base's, which makes the clients
         self.crawler = crawler
-        self.active: set[Request] = set()
+        self.active: set[Request | Trip] = set()
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
@@ -234,6 +255,11 @@ class RereadingDownloader(FrontierDownloader):
         trip = trip_of(request)
         if trip is None or trip.exchange is None:
             raise _refusal(request)
+        await self.read_first(trip)
+        return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
+
+    async def read_first(self, trip: Trip) -> None:
+        """What is done with an answer before its page is made."""
         try:
             for ahead in self.moments.ahead:
                 if (reading := ahead(trip)) is not None:
@@ -241,7 +267,38 @@ class RereadingDownloader(FrontierDownloader):
         except OSError as error:
             self.on_lack(error)
             raise
-        return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
+
+
+class RereadingSteps(PagesThroughScrapy):
+    """The steps of a crawl over archives: nothing is fetched."""
+
+    def __init__(
+        self, crawler: Crawler, engine: Engine, scheduler: RereadingScheduler, downloader: RereadingDownloader
+    ) -> None:
+        super().__init__(crawler, engine, scheduler.ended)
+        self._downloader = downloader
+        self.take = scheduler.next_trip
+
+    def may_begin(self) -> bool:
+        engine = self._engine
+        return engine.running and not engine.paused and not self._downloader.needs_backout()
+
+    async def fetch(self, trip: Trip) -> bool:
+        await self._downloader.read_first(trip)
+        return True
+
+    def hear(self, trip: Trip) -> Output:
+        return self.visit([trip])[0]
+
+    def request(self, link: Link, trip: Trip) -> Request:
+        del link
+        return request_of(trip, self._spider)
+
+
+def request_of(trip: Trip, spider: Spider | None) -> Request:
+    """The request of an answer in an archive, for whoever looks."""
+    request = Request(trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True})
+    return give_trip(request, trip)
 
 
 class RereadingSpider(WebSpider):

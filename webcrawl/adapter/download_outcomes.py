@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from scrapy import Request
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -54,6 +53,15 @@ STOPPED = 2.0  # seconds, and the host's usual wait, until what failed while thi
 LATELY = 300.0  # seconds: an answer so long ago says that a proxy is at fault, not what all requests need
 
 
+class Asked(Protocol):
+    """What was asked: a request, or what stands for one."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def meta(self) -> Mapping[str, Any]: ...
+
+
 class Outcomes:
     """Notes the outcome of each download in its trip."""
 
@@ -77,7 +85,7 @@ class Outcomes:
         self._retry_times = retry_times
         self._answered_at = float("-inf")  # by whatever way
 
-    def note_answer(self, request: Request, trip: Trip, status: int) -> None:
+    def note_answer(self, request: Asked, trip: Trip, status: int) -> None:
         """Note the outcome of a download that has an answer, whole or not."""
         outcome = trip.outcome = outcome_of(status, trip.begun)
         exchange, self._answered_at = trip.exchange, outcome.ended
@@ -92,7 +100,7 @@ class Outcomes:
             _add(outcome, exchange, trip.fetched)
             self._note_unfinished(request, trip, outcome, exchange)
 
-    def note_failure(self, request: Request, trip: Trip, error: Exception) -> None:
+    def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
         trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
         trip.failure = global_object_name(type(error))
         outcome.seconds -= self._clock.lost_since(trip.begun)
@@ -112,7 +120,7 @@ class Outcomes:
         """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
         return error.proxy not in self._ours and time.monotonic() - self._answered_at < LATELY
 
-    def _note_unfinished(self, request: Request, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
+    def _note_unfinished(self, request: Asked, trip: Trip, outcome: Outcome, exchange: Exchange) -> None:
         """Note that a part of the answer is missing, or all of it for now. Code that awaits it gets what there is.
 
         Where answers need not be whole, the URL is tried again only if our own network turns out to have been out.
@@ -128,7 +136,7 @@ class Outcomes:
             for hear in self._moments.unfinished:
                 hear(trip)
 
-    def judged(self, request: Request, error: Exception, begun: float) -> Exception:
+    def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
         """Return the error of a download, or Untried's if our network was out or this process stood still.
 
         Neither the URL nor its host is charged with that one.
@@ -196,7 +204,7 @@ def outcome_of(status: int, begun: float) -> Outcome:
     return Outcome(status, ended - begun, at=at, ended=ended)
 
 
-def _status(error: Exception, request: Request) -> int:
+def _status(error: Exception, request: Asked) -> int:
     """Return the status of a failed download. Log the errors that no server can cause, with their tracebacks."""
     if is_untried(error) or lack(error):
         return Status.UNTRIED

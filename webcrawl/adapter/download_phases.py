@@ -36,9 +36,12 @@ def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str, str | No
     """With each its URL and the proxy, if there is one."""
     known: set[Trip] = set()
     for request in downloader.active:
-        trip = _of(request)
+        if isinstance(request, Trip):
+            trip, way = request, None
+        else:
+            trip, way = _of(request), request.meta.get("proxy")
         known.add(trip)
-        yield trip, request.url, request.meta.get("proxy")
+        yield trip, request.url, way
     for trip in downloader.barrier.inside:
         if trip not in known and trip.link is not None:
             yield trip, trip.link.url, None

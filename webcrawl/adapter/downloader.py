@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -83,7 +83,7 @@ class FrontierDownloader:
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.active: set[Request] = set()
+        self.active: set[Request | Trip] = set()  # trips: of the crawl's own loop, which makes no request of them
         values = values_of(crawler)
         self.capacity = Capacity()
         fits = self.capacity.fit(values)
@@ -101,6 +101,7 @@ class FrontierDownloader:
             self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
         )
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
+        self.count: Callable[[Iterable[str]], object] = _nothing  # counts in the crawl's own counters (docs/hostile.md)
         self.since: Since | None = None  # of a crawl that begins from an earlier one
         self.running = Running()
         crawler.signals.connect(self.network.close, signals.engine_stopped)
@@ -199,7 +200,7 @@ class FrontierDownloader:
                     await self._compare(self.since, trip.exchange)
                 for ahead in self.moments.ahead:
                     if not trip.inline and (reading := ahead(trip)) is not None:
-                        await self._read(trip, reading)
+                        await self.read(trip, reading)
                 for judge in self.moments.judge:
                     response = judge(trip, response)
             self._send(signals.response_downloaded, request, response=response)
@@ -217,7 +218,7 @@ class FrontierDownloader:
             self.on_lack(error)
             raise
 
-    async def _read(self, trip: Trip, reading: Awaitable[None]) -> None:
+    async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
         trip.fetched = trip.outcome  # its host may be asked again
         task = self.running.begin(trip)
@@ -241,7 +242,7 @@ class FrontierDownloader:
 
         Status.UNTRIED: not at all, or not yet.
         """
-        trips = [trip_of(request) for request in self.active]
+        trips = [one if isinstance(one, Trip) else trip_of(one) for one in self.active]
         for trip in (*trips, *self.barrier.inside):
             if trip is not None and not trip.inline and trip.link is not None and trip.link.url == url:
                 return trip.fetched if trip in self.running else trip.outcome or NOT_ASKED

@@ -126,8 +126,8 @@ class ForeignHandler:
 
     def _count(self, names: list[str]) -> None:
         """Counts as the crawl's own handlers do."""
-        scheduler: Any = self._crawler.engine.scheduler if self._crawler.engine else None  # its module imports this one
-        scheduler.crawl.parts.counters.update(names)
+        downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
+        downloader.count(names)
 
 
 def document_of(text: str, exchange: Exchange) -> bytes:
@@ -197,6 +197,7 @@ class Handlers:
         check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
         own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
         self._built: dict[str, DownloadHandlerProtocol] = {}
+        self.by_scheme: dict[str, DownloadHandlerProtocol] = {}
         self._download: dict[str, Download] = {}
         handlers = _handlers(settings)
         if values["RENDER"] == AUTO:
@@ -213,7 +214,7 @@ class Handlers:
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
                 ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
                 handler = ForeignHandler(crawler, handler, ours, values, shortage, clock)
-            self._download[scheme] = handler.download_request
+            self.by_scheme[scheme], self._download[scheme] = handler, handler.download_request
         crawler.signals.connect(self._close, signals.engine_stopped)
 
     def download_request_async(self, request: Request) -> Awaitable[Response]:

@@ -20,7 +20,6 @@ from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.fastpath.headers import headers_of
 from webcrawl.adapter.request_meta import WHOLE, RequestOptions
-from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
@@ -117,7 +116,7 @@ class HttpHandler(BaseDownloadHandler):
         return RequestOptions(self.crawler)
 
     @cached_property
-    def _wants_whole_pages(self) -> bool:
+    def wants_whole_pages(self) -> bool:
         """True if the user wants the spider's pages whole or not at all; Scrapy's default is no word of the user's."""
         return self._limits[0] and is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
 
@@ -176,7 +175,7 @@ class HttpHandler(BaseDownloadHandler):
             logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
 
     def _for_page(self, exchange: Exchange, request: Request, trip: Trip) -> Response:
-        if exchange.truncated in LOST and self._wants_whole_pages and not trip.is_prerequisite:
+        if exchange.truncated in LOST and self.wants_whole_pages and not trip.is_prerequisite:
             self._refuse(exchange)
         return Response(exchange.url, exchange.status, body=exchange.body, request=request)
 
@@ -192,13 +191,21 @@ class HttpHandler(BaseDownloadHandler):
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
         """Fails for an answer of which a part is missing."""
-        ours, known = LOST[exchange.truncated]
-        self._count([f"outcome/{ours.name}"])
-        raise known(f"{len(exchange.body)} bytes of it came") from ours(exchange.truncated)
+        error = cut_short(exchange)
+        self._count([f"outcome/{LOST[exchange.truncated][0].name}"])
+        raise error
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""
-        scheduler_of(self.crawler).crawl.parts.counters.update(names)
+        self._downloader.count(names)
+
+
+def cut_short(exchange: Exchange) -> Exception:
+    """The error of an answer of which a part is missing, for whoever wants it whole."""
+    ours, known = LOST[exchange.truncated]
+    error = known(f"{len(exchange.body)} bytes of it came")
+    error.__cause__ = ours(exchange.truncated)
+    return error
 
 
 class FtpHandler(HttpHandler):

@@ -55,7 +55,9 @@ class OpenCrawl:
 class Inline:
     """The downloader's way for requests that no scheduler has handed out."""
 
-    def __init__(self, attempt: Attempt, through: Through, barrier: Barrier, active: set[Request], slots: int) -> None:
+    def __init__(
+        self, attempt: Attempt, through: Through, barrier: Barrier, active: set[Request | Trip], slots: int
+    ) -> None:
         """`attempt` downloads, `through` passes a request through the middlewares. `slots`: so many at once; 0: any."""
         self._attempt, self._through, self._barrier, self._active = attempt, through, barrier, active
         # Slots of their own, as many as there are others, which pages that wait for these downloads may hold.

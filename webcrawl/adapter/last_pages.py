@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from scrapy import Request
 from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.crawl_end import suspended
 from webcrawl.base.readable import count, readable
+from webcrawl.crawl.trip import Trip
 
 logger = logging.getLogger(__name__)
 
@@ -23,10 +23,10 @@ CANCELLED = 1.0  # seconds for a page that was cancelled
 CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told to stop
 
 
-class Path(Protocol):
-    """The way of requests through the engine (adapter/fastpath/request_path.py)."""
+class Way(Protocol):
+    """A way of pages through the spider and the pipelines: Scrapy's engine is one, the crawl's own loop another."""
 
-    def unreturned(self) -> Mapping[Request, Any]: ...
+    def unreturned(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
     def forsake(self) -> None: ...
 
@@ -50,24 +50,30 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
 class LastPages:
     """From the beginning of the closing, with the time for downloads, pages have LEFT seconds."""
 
-    def __init__(self, path: Path, what: str) -> None:
+    def __init__(self, ways: Sequence[Way], what: str) -> None:
         """`what` becomes of pages that do not come back."""
-        self._path, self._what = path, what
+        self._ways, self._what = ways, what
         call_later(SAID, self._say)
         call_later(LEFT, self._cancel)
 
     def _say(self) -> None:
-        if pages := self._path.unreturned():
+        if pages := unreturned(self._ways):
             line = "the end waits for %s in the spider or the pipelines%s: %s more, and a second signal ends at once"
             logger.warning(line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s")
 
     def _cancel(self) -> None:
-        if pages := self._path.unreturned():
+        if pages := unreturned(self._ways):
             line = "%s did not come back from the spider or the pipelines%s: %s, %s first"
             url = readable(next(iter(pages)).url)
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
-            self._path.cancel()
-            call_later(CANCELLED, self._path.forsake)
+            for way in self._ways:
+                way.cancel()
+                call_later(CANCELLED, way.forsake)
+
+
+def unreturned(ways: Iterable[Way]) -> dict[Trip, Any]:
+    """The coroutines of all pages that wait for something there."""
+    return {trip: coroutine for way in ways for trip, coroutine in way.unreturned().items()}
 
 
 def of(coroutines: Iterable[Any], name: str = "") -> str:

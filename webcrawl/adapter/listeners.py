@@ -22,6 +22,15 @@ def has_listener(signal: object, sender: object) -> bool:
     return listeners is not None and (signal in listeners or Any_ in listeners)
 
 
+def hears_any(these: frozenset[object], sender: object) -> bool:
+    """The same for several signals."""
+    listeners = connections.get(id(sender))
+    if listeners and (Any_ in listeners or not these.isdisjoint(listeners)):
+        return True
+    listeners = connections.get(_ANY_SENDER)
+    return bool(listeners) and (Any_ in listeners or not these.isdisjoint(listeners))
+
+
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
     """The receivers of this signal from this sender; None if somebody hears all signals or all senders."""
     listeners = connections.get(_ANY_SENDER)

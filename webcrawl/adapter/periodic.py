@@ -15,6 +15,7 @@ from typing import Any
 from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.crawl.driver import Driver
 
 logger = logging.getLogger(__name__)
 
@@ -64,15 +65,23 @@ class Loop:
 
 
 class Waking:
-    """One timer, for the earliest due time."""
+    """Wakes whoever takes URLs from the frontier; one timer, for the earliest due time."""
 
     def __init__(self) -> None:
         self.engine: Engine | None = None  # until the crawl is open
+        self.driver: Driver | None = None  # the crawl's own loop, where it runs
         self._timer: Any = None
         self._timer_at = float("inf")
 
     def now(self) -> None:
         """Has it ask at once."""
+        if self.driver is not None:
+            self.driver.wake()
+        else:
+            self.engine_now()
+
+    def engine_now(self) -> None:
+        """Has Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
         if self.engine is not None:
             self.engine.wake()
 

@@ -59,6 +59,11 @@ class RequestOptions:
         return PLAIN if options == PLAIN else options
 
 
+def has_environment_proxy(crawler: Crawler) -> bool:
+    """Return whether requests go through a proxy that the environment names."""
+    return _environment(crawler) is not None
+
+
 def _environment(crawler: Crawler) -> HttpProxyMiddleware | None:
     """Scrapy's middleware, where the environment names a proxy and the spider's requests do not pass it anyway."""
     if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:

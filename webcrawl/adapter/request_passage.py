@@ -161,7 +161,11 @@ MADE_IN_VAIN = 100  # requests that end in one turn of the event loop, because t
 
 
 class Giving:
-    """Makes the next request, or has the engine ask again when there may be one."""
+    """Makes the next request, or has the engine ask again when there may be one.
+
+    Where the crawl's own loop runs (`driven`), it takes the trips, and Scrapy's engine gets only what a spider has made
+    requests of: links that have one, refusals, and what needs no host.
+    """
 
     def __init__(
         self,
@@ -182,27 +186,64 @@ class Giving:
         self._bandwidth, self._classes = bandwidth, classes
         self._headers = crawl.parts.moments.request
         self._told: set[str] = set()
+        self.driven = False
+        self._made: Request | None = None  # of a link that the crawl's own loop has taken
 
     def next(self) -> Request | None:
-        """The next one; None if nothing is due."""
+        """The next request for Scrapy's engine; None if there is none now."""
         for _ in range(MADE_IN_VAIN):
             try:
-                return self._next(self._crawl.parts.clock())
+                return self._next()
             except CannotBeMade as error:
-                self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
-                self._crawl.refuse(error.link, Status.NO_METHOD)
+                self._unmade(error)
         self._waking.now()
         return None
 
-    def _next(self, now: float) -> Request | None:
-        crawl = self._crawl
-        refusals = crawl.parts.refusals
-        if refusals.waiting:  # before more can be dropped
-            for refusal in islice(iter(refusals.take, None), MADE_IN_VAIN):
+    def trip(self, *, as_request: bool) -> Trip | None:
+        """The next trip of the crawl's own loop; None if nothing is due.
+
+        A link that has a request is made one, and left to Scrapy's engine; so is every link `as_request`.
+        """
+        if self._made is not None:
+            return None  # until the engine has it: it limits how many of them are under way
+        parts = self._crawl.parts
+        if parts.refusals.waiting or len(parts.hostless):
+            self._waking.engine_now()
+        trip = self._taken()
+        if trip is None or trip.link is None:
+            return None
+        if not (trip.link.request or as_request):
+            if not trip.link.is_own:
+                self._counts.given += 1
+            return trip
+        try:
+            self._made = self._request_for(trip)
+            self._waking.engine_now()
+        except CannotBeMade as error:
+            self._unmade(error)
+            self._waking.now()
+        return None
+
+    def _next(self) -> Request | None:
+        parts = self._crawl.parts
+        if parts.refusals.waiting:  # before more can be dropped
+            for refusal in islice(iter(parts.refusals.take, None), MADE_IN_VAIN):
                 if (request := self._refused(refusal)) is not None:
                     return request
-        if len(crawl.parts.hostless):
+        if len(parts.hostless):
             return self._hostless()
+        if self.driven:
+            made, self._made = self._made, None
+            if made is not None:
+                self._waking.now()
+            return made
+        trip = self._taken()
+        return self._request_for(trip) if trip is not None else None
+
+    def _taken(self) -> Trip | None:
+        """A link whose turn it is; if there is none, whoever takes them is woken when there may be one."""
+        crawl = self._crawl
+        now = crawl.parts.clock()
         link = crawl.take(now)
         if link is None:
             self._waking.at(crawl.next_ready(), now)
@@ -211,16 +252,39 @@ class Giving:
             self._bandwidth.take()
         turn = crawl.parts.frontier.look.next_turn(link)
         if turn is None:  # links of the page may be of its host
-            trip = Trip(link, keep=SLACK, spare=True)
-        else:
-            trip = Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+            return Trip(link, keep=SLACK, spare=True)
+        return Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+
+    def _request_for(self, trip: Trip) -> Request:
+        """The request that a trip begins with. CannotBeMade: the spider lacks what it names."""
+        link = trip.link
+        if link is None:
+            raise ValueError("a trip without a link has a request already")
         if link.is_own:
             return self._robots.request(link.url, trip)
         self._counts.given += 1
-        request = to_request(link, self._spider, trip, classes=self._classes, held=self._held)
+        request = self.request(link, trip)
         for headers in self._headers:
             request.headers.update(headers(link))
         return request
+
+    def request(self, link: Link, trip: Trip) -> Request:
+        """A link's request, as a spider knows it."""
+        if link.is_own:
+            return self._robots.request(link.url, trip)
+        return to_request(link, self._spider, trip, classes=self._classes, held=self._held)
+
+    def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """What parts of the crawl have to send with the request of a link."""
+        return [pair for headers in self._headers for pair in headers(link)]
+
+    def wake(self) -> None:
+        """Something may be due."""
+        self._waking.now()
+
+    def _unmade(self, error: CannotBeMade) -> None:
+        self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
+        self._crawl.refuse(error.link, Status.NO_METHOD)
 
     def _hostless(self) -> Request | None:
         """The next request that needs no host; None if the spider no longer has its methods, which the log says."""

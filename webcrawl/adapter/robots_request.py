@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from scrapy import Request
@@ -51,22 +51,29 @@ class RobotsRequests:
             meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
         sent: dict[Any, bytes] = {}
         if trip.link is not None:
-            sent = {**(cookies(trip.link) or {}), **dict(self._visitor.robots_conditions(trip.link))}
+            sent = {**(cookies(trip.link) or {}), **dict(self.conditions(trip.link))}
         request = Request(url, headers=sent, callback=self.answered, errback=self.failed, dont_filter=True, meta=meta)
         return give_trip(request, trip)
 
-    def answered(self, response: Response) -> Iterator[Page]:
-        trip: Trip = response.meta[KEY]
+    def conditions(self, link: Link) -> list[tuple[bytes, bytes]]:
+        """Headers by which a server may say that the rules at hand are right."""
+        return self._visitor.robots_conditions(link)
+
+    def answered(self, response: Response) -> list[Page]:
+        """The callback of these requests."""
+        return self.pages_of(response.meta[KEY], response)
+
+    def pages_of(self, trip: Trip, response: Response | None = None) -> list[Page]:
+        """Books what came; if the spider's items are pages, it is one, too."""
         if trip.outcome is not None and trip.outcome.status in NO_OUTCOMES:  # it is asked for again
             trip.visited = True
-            return
+            return []
         try:
             page = self.heard(trip, response)
         except (StoreError, OSError, MemoryError) as error:  # a lack of ours: the answer is not booked
             self._fail(error)
-            return
-        if self._pages and page is not None:
-            yield page
+            return []
+        return [page] if self._pages and page is not None else []
 
     def heard(self, trip: Trip, response: Response | None) -> Page | None:
         """Books what came of the request; returns the answer's page, if one of the crawl's own clients got it.

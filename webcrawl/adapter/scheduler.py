@@ -23,12 +23,13 @@ from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news, tell
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
+from webcrawl.adapter.driving import FetchingSteps, can_drive, can_fetch
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.inline_turns import Turns
-from webcrawl.adapter.last_pages import LastPages, closed, of
+from webcrawl.adapter.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
@@ -42,17 +43,17 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
-from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
 from webcrawl.base.errors import CannotStart, lack
-from webcrawl.base.model import Link, unpack
+from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.trip import Trip
@@ -97,6 +98,8 @@ class FrontierScheduler:
         self.begun, self.end = time.monotonic(), RunEnd()
         self.held: HeldValues | None = None  # of a crawl that fetches
         self.was_complete = False  # a former run had left nothing to do
+        self.driver: Driver | None = None  # the crawl's own loop, if it can fetch the pages
+        self._may_drive: Callable[[], Driver | None] | None = None  # asked once, when everything is open
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -153,6 +156,8 @@ class FrontierScheduler:
         self.moments.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
+        if makes_pages:
+            self._may_drive = partial(self._own_loop, downloader, robots, end)
         ahead = self._connect_answers(spider, values, downloader, end, makes_pages=makes_pages)
         self.keeping.watch()
         return ahead
@@ -196,6 +201,7 @@ class FrontierScheduler:
         _connect_uplink(network, parts.uplink)
         network.http.http2.recorded = parts.frontier.notes.http2
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
+        downloader.count = parts.counters.update
 
     def _connect_requests(self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests) -> PageEnd:
         """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
@@ -213,7 +219,7 @@ class FrontierScheduler:
         barrier, inline = downloader.barrier, downloader.inline
         retried = partial(count_retry, self.crawler.stats)
         end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail, retried)
-        self._install(end.finished, robots.answered)
+        self._install(end.finished)
         books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
         inline.crawl = OpenCrawl(books, turns, robots, archiving.inline, self.fail)
@@ -221,9 +227,24 @@ class FrontierScheduler:
         self.moments.ends.callback(turns.close)
         return end
 
-    def _install(self, finished: Callable[[Any], None], robots: Callable[[Any], Any] | None = None) -> None:
+    def _own_loop(self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd) -> Driver | None:
+        """The loop that fetches the pages, unless somebody needs a request of each: then Scrapy's engine does."""
+        engine = self.waking.engine
+        if engine is None or not (can_drive(self.crawler) and can_fetch(self.crawler, downloader)):
+            return None
+        self._giving.driven = True
+        return self._begin_loop(
+            FetchingSteps(self.crawler, downloader, engine, self._giving, robots, end.finished), downloader
+        )
+
+    def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:
+        room = self.crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
+        self.waking.driver = driver = Driver(steps, downloader.barrier, room)
+        return driver
+
+    def _install(self, finished: Callable[[Any], None]) -> None:
         self.waking.engine = install(
-            self.crawler.engine, finished=finished, closing=self._closing, failure=self._failure, robots=robots
+            self.crawler.engine, finished=finished, closing=self._closing, failure=self._failure
         )
         self.waking.engine.close_pipelines_by(self._close_pipelines)
 
@@ -232,14 +253,14 @@ class FrontierScheduler:
 
     def _overdue(self, pages: Iterable[Trip]) -> None:
         """A checkpoint leaves them out."""
-        fetched = {page: page.link.url if page.link is not None else "data:" for page in pages if page.refusal is None}
-        refused = {page: unpack(page.refusal.record).url for page in pages if page.refusal is not None}
-        unreturned = self.waking.engine.path.unreturned().items() if self.waking.engine else ()
+        fetched = {page: page.url for page in pages if page.refusal is None}
+        refused = {page: page.url for page in pages if page.refusal is not None}
+        coroutines = unreturned(self._ways)
         line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: %s (%s)"
         kinds = (fetched, "page", self.AFTER_KILL), (refused, "errback", "a kill has them called again")
         for urls, kind, what in kinds:
             if urls:
-                places = of(coroutine for request, coroutine in unreturned if trip_of(request) in urls)
+                places = of(coroutine for page, coroutine in coroutines.items() if page in urls)
                 url = readable(next(iter(urls.values())))
                 logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, what, url)
 
@@ -331,7 +352,7 @@ class FrontierScheduler:
         return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
-        return self.has_work() or not self.hive.others_done
+        return self.has_work() or not self.hive.others_done or (self.driver is not None and self.driver.busy)
 
     def has_work(self) -> bool:
         """Return whether anything is left to do here."""
@@ -361,6 +382,10 @@ class FrontierScheduler:
 
     def next_request(self) -> Request | None:
         try:
+            if self._may_drive is not None:
+                self.driver, self._may_drive = self._may_drive(), None
+            if self.driver is not None:
+                self.driver.look()
             return self._giving.next()
         except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(tamed(error))
@@ -407,11 +432,17 @@ class FrontierScheduler:
         logging.getLogger("asyncio").addFilter(is_news)  # why the crawl ended so is in its last lines
         return EndedBadly(self.end.reason)
 
-    def _closing(self) -> None:
+    @property
+    def _ways(self) -> list[Way]:
+        """The ways of pages through the spider and the pipelines."""
+        ways: list[Way] = [self.driver] if self.driver is not None else []
+        return [*ways, self.waking.engine.path] if self.waking.engine is not None else ways
+
+    def _closing(self) -> Awaitable[None] | None:
         self.end.begun = True
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
-        if self.waking.engine is not None:
-            LastPages(self.waking.engine.path, self.AT_END)
+        LastPages(self._ways, self.AT_END)
+        return self.driver.close() if self.driver is not None else None
 
 
 def _connect_uplink(network: Network, uplink: Uplink) -> None:

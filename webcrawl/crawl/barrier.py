@@ -53,8 +53,8 @@ class Barrier:
         self._empty = asyncio.Event()  # for `shut`, which clears it
 
     async def enter(self, page: Trip) -> None:
-        """Waits while the barrier is shut."""
-        while not self._open.is_set():
+        """Waits while the barrier is shut. Whoever is inside stays there."""
+        while page not in self.inside and not self._open.is_set():
             await self._open.wait()
         self.enter_open(page)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from webcrawl.base.model import Exchange, Link, Outcome, Timings
+from webcrawl.base.model import Exchange, Link, Outcome, Timings, unpack
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.net.protocols import Source
 
@@ -45,6 +45,13 @@ class Trip:
     def is_prerequisite(self) -> bool:
         """True if this is a robots.txt that the crawl fetches for itself."""
         return self.link is not None and self.link.is_prerequisite
+
+    @property
+    def url(self) -> str:
+        """The URL that it is about; `data:` for a request that needs no host."""
+        if self.link is not None:
+            return self.link.url
+        return unpack(self.refusal.record).url if self.refusal is not None else "data:"
 
     def answer(self) -> tuple[Link, Exchange]:
         """The link, and what came of it."""

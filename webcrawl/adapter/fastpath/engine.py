@@ -18,22 +18,17 @@ class Engine:
     """
 
     def __init__(
-        self, engine: ExecutionEngine | None, closing: Callable[[], None], failure: Callable[[], Exception | None]
+        self,
+        engine: ExecutionEngine | None,
+        closing: Callable[[], Awaitable[None] | None],
+        failure: Callable[[], Exception | None],
     ) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
             raise RuntimeError("the engine has no slot before the scheduler is opened")
         self.engine, self.slot = engine, engine._slot  # noqa: SLF001
         self.path: Any = None  # of requests: it has this engine itself
         self._loop = asyncio.get_running_loop()
-        close = self.slot.close
-
-        async def say_and_close() -> None:
-            closing()  # the signals of closing come when all requests are done
-            await close()
-            # Scrapy says again that it is closed after each request that a pipeline makes while it closes, and fails
-            self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
-
-        self.slot.close = say_and_close  # type: ignore[method-assign]
+        self.slot.close = partial(self._close_slot, self.slot.close, closing)  # type: ignore[method-assign]
         start = self.engine.start_async
 
         async def start_and_judge(**options: Any) -> None:
@@ -70,11 +65,28 @@ class Engine:
         self.engine.close_spider_async = close_and_say  # type: ignore[method-assign]
         self.engine.stop_async = stop_when_closed  # type: ignore[method-assign]
 
+    async def _close_slot(
+        self, close: Callable[[], Awaitable[None]], closing: Callable[[], Awaitable[None] | None]
+    ) -> None:
+        own = closing()  # the signals of closing come when all requests are done
+        await close()
+        if own is not None:  # and so are those of the crawl's own loop
+            await own
+        # Scrapy says again that it is closed after each request that a pipeline makes while it closes, and fails
+        self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
+
     def close_pipelines_by(self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
         """Has this called with what closes the pipelines."""
         pipelines: Any = self.engine.scraper.itemproc
         if hasattr(pipelines, "close_spider_async"):  # not all of other people's ITEM_PROCESSORs have it
             pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
+
+    def give_up_pages(self) -> None:
+        """Pages that are in the spider or the pipelines will not come back: the scraper's end does not wait for them."""
+        slot = self.engine.scraper.slot
+        if slot is not None:
+            slot.itemproc_size = 0
+            self.engine.scraper._check_if_closing()  # noqa: SLF001
 
     def wake(self) -> None:
         """Makes the engine ask the scheduler again, at once: by itself it asks when a request ends, or every 5 seconds.

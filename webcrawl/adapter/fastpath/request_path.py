@@ -3,9 +3,6 @@
 The steps are Scrapy's (2.19: `_start_scheduled_request` in core/engine.py, `enqueue_scrape` in core/scraper.py), and so
 are middlewares, callbacks, pipelines and signals, and their order. What is left out serves only concurrency within one
 page, or a middleware that is not there. docs/decisions/adapter-fastpath.md has what it saves.
-
-Pages that are ready at the same time are processed together, stage by stage. A stage then finds its code and its
-tables in the processor's caches, and a page needs no task: 5 % of all CPU time (docs/decisions/adapter-fastpath.md).
 """
 
 from __future__ import annotations
@@ -13,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable, Iterator, Sequence
-from functools import partial
-from types import coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.utils.defer import aiter_errback, iter_errback
 from scrapy.utils.log import logformatter_adapter
@@ -31,104 +26,6 @@ from webcrawl.crawl.panics import reading, tamed, taming
 from webcrawl.crawl.trip import PAGE, Trip
 
 logger = logging.getLogger(__name__)
-
-
-MOST = 24  # pages in one turn of the event loop: fewer cost more
-TURN = 0.02  # seconds that a batch may take of a turn: fewer pages follow one that took longer
-Output = Iterable[Any] | Exception  # of one page: items and requests, or why there are none
-ParseAll = Callable[[Sequence[Response]], list[Output]]
-Leave = Callable[[Output, Response, Request], Coroutine[Any, Any, None]]
-
-
-def parse_all(spider: Spider | None) -> ParseAll | None:
-    """A spider's `parse_all`, unless a subclass overrides `parse` alone: then it gets one page at a time."""
-    for kind in type(spider).__mro__:
-        if "parse" in vars(kind):
-            return getattr(spider, "parse_all", None) if "parse_all" in vars(kind) else None
-    return None
-
-
-class Batch:
-    """Collects answers for the spider's `parse_all`, and passes the result of each on to `leave`.
-
-    While a checkpoint waits for the pages that were begun with, the others stay here: `may_begin` is false, and then
-    `go_on` is called.
-    """
-
-    def __init__(
-        self,
-        parse_all: ParseAll,
-        leave: Leave,
-        may_begin: Callable[[], bool],
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._parse_all, self._leave, self._may_begin, self._clock = parse_all, leave, may_begin, clock
-        self._waiting: list[tuple[Request, Response]] = []
-        self._loop = asyncio.get_running_loop()
-        self.tasks: dict[Request, tuple[asyncio.Task[None], Any]] = {}  # and their coroutines
-        self._most, self._due = MOST, False
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def add(self, request: Request, response: Response) -> None:
-        """Adds one answer; the batch is processed when this turn of the event loop is over."""
-        self._waiting.append((request, response))
-        self.go_on()
-
-    def go_on(self) -> None:
-        if not self._due:
-            self._due = True
-            self._loop.call_soon(self._work)
-
-    def _work(self) -> None:
-        self._due = False
-        if not self._may_begin():
-            return
-        batch = self._waiting[: self._most]
-        del self._waiting[: self._most]
-        if self._waiting:
-            self.go_on()
-        begun = self._clock()
-        self._pass(batch)
-        seconds = self._clock() - begun
-        self._most = max(1, min(MOST, 2 * self._most, int(len(batch) * TURN / max(seconds, 1e-6))))
-
-    def _pass(self, batch: list[tuple[Request, Response]]) -> None:
-        try:
-            outputs = self._parse_all([response for _, response in batch])
-            ends = list(zip(batch, outputs, strict=True))
-        except BaseException as error:  # noqa: BLE001 - the scraper handles it
-            ends = [(one, tamed(error)) for one in batch]
-        for (request, response), output in ends:
-            self._begin(request, self._leave(output, response, request))
-
-    def _begin(self, request: Request, leaving: Coroutine[Any, Any, None]) -> None:
-        """Runs it up to its first wait. Most never wait; the others continue as a task."""
-        try:
-            waits_for = leaving.send(None)
-        except StopIteration:
-            return
-        task = self._loop.create_task(_go_on(leaving, waits_for))
-        self.tasks[request] = task, leaving
-        task.add_done_callback(lambda _: self.tasks.pop(request))
-
-
-async def _go_on(leaving: Coroutine[Any, Any, None], waits_for: Any) -> None:
-    await _rest(leaving, waits_for)
-
-
-@coroutine
-def _rest(leaving: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
-    while True:
-        try:
-            go_on = partial(leaving.send, (yield waits_for))
-        except BaseException as error:  # noqa: BLE001 - the coroutine handles a cancellation too
-            go_on = partial(leaving.throw, error)
-        try:
-            waits_for = go_on()
-        except StopIteration:
-            return
 
 
 STARTS = 0.01  # seconds of a turn of the event loop for which requests are started
@@ -147,18 +44,18 @@ class RequestPath:
         self,
         handle: Engine,
         finished: Callable[[Trip], None],
-        robots: Callable[[Response], Iterator[Any]] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         engine = self._engine = handle.engine
         self._crawler, self._slot, self._finished, self._wake = engine.crawler, handle.slot, finished, handle.wake
+        self._give_up_pages = handle.give_up_pages
         downloader: Any = engine.downloader  # the crawl's own: install's caller has seen to that
         self._downloader, self._scraper = downloader, engine.scraper
         before = downloader.middleware
         self._download: Callable[[Request], Awaitable[Response | Request]] = downloader.download
         if any(before.methods.values()):
             self._download = downloader.through
-        self._robots, self._clock = robots, clock
+        self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._begun = 0.0  # when the first request of this turn of the event loop was started
         self._under_way: dict[Request, asyncio.Task[None]] = {}
@@ -168,13 +65,9 @@ class RequestPath:
         self._scraper.call_spider_async = taming(self._scraper.call_spider_async)  # type: ignore[method-assign, assignment]
         if self._scraper.concurrent_items == 1:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
-        self._batch: Batch | None = None
         around = self._scraper.spidermw
         if not any(method for name in OF_OUTPUT for method in around.methods[name]):
             around.scrape_response_async = _called  # type: ignore[method-assign, assignment]
-            if (parse := parse_all(self._crawler.spider)) is not None:
-                barrier = downloader.barrier
-                self._batch = barrier.ready = Batch(parse, self._leave, barrier.may_begin)
 
     def _start(self) -> bool:
         now = self._clock()
@@ -203,13 +96,6 @@ class RequestPath:
                 self._engine.crawl(result)
             elif trip.comes_again:
                 pass  # the spider gets only the last answer
-            elif self._batch is not None and request.callback is None and isinstance(result, Response):
-                self._enter(result, request)
-                self._batch.add(request, result)
-                return
-            elif self._batch is not None and request.callback == self._robots and isinstance(result, Response):
-                self._enter(result, request)
-                await self._processed(self._heard(result), result, request, trip)
             else:
                 await self._scraped(result, request)
         except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this request
@@ -218,33 +104,6 @@ class RequestPath:
             del self._under_way[request]
         self._end(request, trip)
 
-    def _heard(self, response: Response) -> Output:
-        """The results of a robots.txt's callback: nobody's but the crawl's, so they need none of Scrapy's chain."""
-        try:
-            return list(self._robots(response)) if self._robots is not None else []
-        except Exception as error:  # noqa: BLE001 - the scraper handles it
-            return error
-
-    async def _leave(self, output: Output, response: Response, request: Request) -> None:
-        """The rest of a page's way, after the batch that it was in."""
-        trip = request.meta[KEY]
-        PAGE.set(trip)
-        await self._processed(output, response, request, trip)
-        self._end(request, trip)
-
-    async def _processed(self, output: Output, response: Response, request: Request, trip: Trip) -> None:
-        """Takes what was made of an answer through the pipelines."""
-        scraper = self._scraper
-        try:
-            if isinstance(output, Exception):
-                scraper.handle_spider_error(Failure(output), request, response)  # type: ignore[no-untyped-call]
-            else:
-                await scraper.handle_spider_output_async(output, request, response)
-        except BaseException as error:  # noqa: BLE001 - as above
-            self._broken(error, request, trip)
-        finally:
-            self._exit(response, request)
-
     def _broken(self, error: BaseException, request: Request, trip: Trip) -> None:
         """A cancelled request is left to the next run. What else nobody has handled is a mistake in code."""
         if isinstance(error, asyncio.CancelledError):
@@ -252,14 +111,13 @@ class RequestPath:
         else:
             logger.error("Error while handling %s", request, exc_info=tamed(error))
 
-    def unreturned(self) -> dict[Request, Any]:
+    def unreturned(self) -> dict[Trip, Any]:
         """The coroutines of pages that are in the spider or the pipelines, where they wait for something."""
-        return {one: coroutine for one, (_, coroutine) in self._unreturned().items()}
+        return {one.meta[KEY]: coroutine for one, (_, coroutine) in self._unreturned().items()}
 
     def _unreturned(self) -> dict[Request, tuple[asyncio.Task[None], Any]]:
         active, mine = self._downloader.active, self._under_way.items()
-        alone = {one: (task, task.get_coro()) for one, task in mine if one not in active}
-        return alone if self._batch is None else alone | self._batch.tasks
+        return {one: (task, task.get_coro()) for one, task in mine if one not in active}
 
     def cancel(self) -> None:
         """Leaves these pages to the next run."""
@@ -269,14 +127,13 @@ class RequestPath:
 
     def forsake(self) -> None:
         """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
-        left = [*self.unreturned()]
+        left = [*self._unreturned()]
         if left and (slot := self._scraper.slot) is not None:
-            slot.itemproc_size = 0
             for request in left:
                 slot.active.discard(request)
             for request in left:
                 self._end(request, request.meta[KEY])
-            self._scraper._check_if_closing()  # noqa: SLF001
+            self._give_up_pages()
 
     def _end(self, request: Request, trip: Trip) -> None:
         if trip.booked:  # it was forsaken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -20,14 +20,11 @@ from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.own_code import OwnCodeError, class_name, shown
+from webcrawl.base.own_code import class_name, shown
 from webcrawl.content.html.link_kinds import FoundLink, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.open_frontier import OwnFrontier
-from webcrawl.crawl.panics import tamed
-from webcrawl.crawl.trip import Trip
-from webcrawl.crawl.visitor import Visitor
-from webcrawl.store.errors import StoreError
+from webcrawl.crawl.page_making import PageMaking
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +51,7 @@ class WebSpider(Spider):
     name = "web"
     makes_pages = True
     has_callbacks: ClassVar[bool] = False  # a subclass looks at responses itself: they are Scrapy's in full
+    has_parse_all: ClassVar[bool] = False  # a subclass looks at all responses at hand, which are bare
     chooses_links: ClassVar[bool] = False  # a subclass has a `links_to_follow`: the texts of links are read too
 
     def __init__(  # scope, follow and languages are from_crawler's
@@ -74,6 +72,7 @@ class WebSpider(Spider):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.has_callbacks = _has_callbacks(cls)
+        cls.has_parse_all = cls.parse_all is not WebSpider.parse_all
         cls.chooses_links = cls.links_to_follow is not WebSpider.links_to_follow
 
     @classmethod
@@ -140,8 +139,11 @@ class WebSpider(Spider):
         return scheduler_of(self.crawler)
 
     @cached_property
-    def _follow(self) -> Callable[[Page], None]:
-        return self._follow_chosen if self.chooses_links else self._scheduler.visitor.follow
+    def making(self) -> PageMaking:
+        """Makes pages of answers, and follows their links."""
+        scheduler = self._scheduler
+        follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
+        return PageMaking(scheduler.visitor, follow, scheduler.moments.at_hand, scheduler.fail, ending=CloseSpider)
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300 and not page.is_none:
@@ -171,81 +173,27 @@ class WebSpider(Spider):
         trip = trip_of(response.request) if response.request is not None else None
         if trip is None or trip.link is None or trip.link.is_prerequisite or trip.visited:
             return []
-        (output,) = self._pages([trip])
+        (output,) = self.making.pages([trip])
         if isinstance(output, Exception):
             raise output
         return output
 
     def parse_all(self, responses: Sequence[Response]) -> list[Iterable[Page] | Exception]:
         """All pages at hand: reads each, then submits the links of each."""
-        return self._pages([response.meta[KEY] for response in responses])
-
-    def _pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
-        visitor, follow = self._scheduler.visitor, self._follow
-        pages = self._visited(visitor, trips)
-        ends = [_tried(follow, page) if isinstance(page, Page) else page for page in pages]
-        if self._scheduler.moments.at_hand:
-            self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
-        return list(map(self._output, trips, pages, ends))
-
-    def _look_up(self, pages: Sequence[Page]) -> None:
-        """Looks up what outputs want to know of these pages. An error comes again where they ask for it."""
-        for look_up in self._scheduler.moments.at_hand:
-            for page in pages:
-                if isinstance(_tried(look_up, page), MemoryError):
-                    return
-
-    def _visited(self, visitor: Visitor, trips: Sequence[Trip]) -> list[Page | Exception]:
-        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
-        pages: list[Page | Exception] = []
-        for trip in trips:
-            trip.visited = True
-            try:
-                pages.append(visitor.visit(*trip.answer()))
-            except MemoryError as error:
-                self._scheduler.fail(error)
-                return [*pages, *[error] * (len(trips) - len(pages))]
-            except BaseException as error:  # noqa: BLE001 - it ends this page; the others of its batch go on
-                pages.append(tamed(error))
-        return pages
-
-    def _output(self, trip: Trip, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
-        if wrong is None:
-            return [page]
-        if isinstance(wrong, CloseSpider):  # before its links were chosen: the next run has the page again
-            trip.abandoned = True
-            return wrong
-        if isinstance(wrong, (StoreError, OwnCodeError, OSError, MemoryError)):  # a lack of ours: the page is not done
-            self._scheduler.fail(wrong)
-            return []
-        return _page_then(page, wrong) if isinstance(page, Page) else wrong
+        return self.making.pages([response.meta[KEY] for response in responses])
 
     def failed(self, failure: Failure) -> None:
         """A download that failed: the scheduler books it."""
 
 
-def _tried(call: Callable[[Page], object], page: Page) -> Any:
-    try:
-        return call(page)
-    except BaseException as error:  # noqa: BLE001 - as above
-        return tamed(error)
-
-
-def _page_then(page: Page, error: Exception) -> Iterator[Page]:
-    """A page whose links could not be chosen is archived nevertheless."""
-    yield page
-    raise error
-
-
 def _has_callbacks(spider: type[WebSpider]) -> bool:
     """Return whether a subclass has a `parse` or possible callbacks. With a `parse_all` it makes its own pages."""
-    own = [
-        (name, value) for kind in spider.__mro__ if kind not in WebSpider.__mro__ for name, value in vars(kind).items()
-    ]
-    if any(name == "parse_all" for name, _ in own):
-        return False
-    known = set(dir(WebSpider)) - {"parse"}
-    return any(callable(value) and name not in known for name, value in own)
+    own = [vars(kind) for kind in spider.__mro__ if kind not in WebSpider.__mro__]
+    for methods in own:
+        if "parse" in methods or "parse_all" in methods:  # the nearest class decides
+            return "parse_all" not in methods
+    known = set(dir(WebSpider))
+    return any(callable(value) and name not in known for methods in own for name, value in methods.items())
 
 
 def _parameters(constructor: Any) -> list[str]:

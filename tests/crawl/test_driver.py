@@ -1,0 +1,334 @@
+"""The loop of a crawl: each URL passes all steps in their order, and nothing under way is lost when it ends."""
+
+import asyncio
+
+import pytest
+
+from tests.support.waiting import eventually
+from webcrawl.base.model import Link, Outcome
+from webcrawl.crawl import barrier as module
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.driver import MOST, TURN, Driver
+from webcrawl.crawl.trip import Trip, page_under_way
+
+
+class Steps:
+    """Gives what is due, and notes what happens; a test replaces the steps that it is about."""
+
+    def __init__(self, *due):
+        self.due, self.done, self.visits, self.rested, self.given_up = [*due], [], [], 0, 0
+
+    def may_begin(self):
+        return True
+
+    def take(self):
+        return self.due.pop(0) if self.due else None
+
+    async def fetch(self, trip):
+        trip.outcome = Outcome(200)
+        return True
+
+    def hear(self, trip):
+        self.done.append(("hear", trip))
+        return []
+
+    def visit(self, trips):
+        self.visits.append(len(trips))
+        return [[trip] for trip in trips]
+
+    async def process(self, _trip, output):
+        if isinstance(output, Exception):
+            self.done.append(output)
+
+    def finish(self, trip):
+        trip.booked = True
+        self.done.append(trip)
+
+    def rest(self):
+        self.rested += 1
+
+    def give_up(self):
+        self.given_up += 1
+
+
+def run(steps, script, **options):
+    """Runs a script of the test beside the loop."""
+
+    async def running():
+        driver = Driver(steps, Barrier(), **{"room": 1 << 20, **options})
+        driver.wake()
+        return await asyncio.wait_for(script(driver), 120)
+
+    return asyncio.run(running())
+
+
+async def until_rest(driver):
+    """Everything that was due is done."""
+    await asyncio.sleep(0)
+    await eventually(lambda: not driver.busy)
+    await asyncio.sleep(0)
+
+
+def page(url="http://a.test/", **facts):
+    return Trip(Link(url), **facts)
+
+
+class TestLife:
+    def test_a_page_passes_all_steps(self):
+        """It is taken, fetched, visited, processed and finished, and once nothing is left the host hears so."""
+        steps, happened = Steps(page()), []
+        for name in ("fetch", "process"):
+            step = getattr(steps, name)
+
+            async def noted(*arguments, name=name, step=step):
+                happened.append((name, page_under_way() is arguments[0]))
+                return await step(*arguments)
+
+            setattr(steps, name, noted)
+        run(steps, until_rest)
+
+        assert happened == [("fetch", True), ("process", True)]
+        assert steps.visits == [1]
+        assert len(steps.done) == 1
+        assert steps.rested
+
+    @pytest.mark.parametrize("facts", [{"has_answer": False}, {"comes_again": True}], ids=str)
+    def test_without_an_answer_to_go_on_with_it_is_finished_at_once(self, facts):
+        """A failure, and what is asked for again, are nobody's page."""
+        trip, steps = page(), Steps()
+
+        async def fetch(trip):
+            trip.comes_again = facts.get("comes_again", False)
+            return facts.get("has_answer", True)
+
+        steps.due, steps.fetch = [trip], fetch
+        run(steps, until_rest)
+
+        assert steps.done == [trip]
+        assert steps.visits == []
+
+    def test_a_robots_txt_is_heard_and_not_visited(self):
+        """Links may wait for it."""
+        trip = Trip(Link("http://a.test/robots.txt", "P", history="http://a.test"))
+        assert trip.link.is_own
+        steps = Steps(trip)
+        run(steps, until_rest)
+
+        assert steps.done == [("hear", trip), trip]
+        assert steps.visits == []
+
+    @pytest.mark.parametrize("step", ["fetch", "process"])
+    def test_a_mistake_in_code_ends_one_page(self, step, caplog):
+        """Nothing waits for it, and the others go on."""
+        bad, good = page("http://a.test/bad"), page("http://a.test/good")
+        steps = Steps(bad, good)
+        right = getattr(steps, step)
+
+        async def wrong(trip, *more):
+            if trip is bad:
+                raise ValueError("a mistake")
+            return await right(trip, *more)
+
+        setattr(steps, step, wrong)
+        run(steps, until_rest)
+
+        assert set(steps.done) == {bad, good}
+        assert "Error while handling http://a.test/bad" in caplog.text
+
+    def test_a_visit_that_fails_is_told_for_each_of_its_pages(self):
+        """So no page is without an end."""
+        trips, error = [page(), page()], ValueError()
+        steps = Steps(*trips)
+
+        def visit(_trips):
+            raise error
+
+        steps.visit = visit
+        run(steps, until_rest)
+
+        assert steps.done == [error, trips[0], error, trips[1]]
+
+    def test_nothing_is_begun_without_room(self):
+        """Answers that wait or are in work count by their bytes."""
+        steps = Steps(page(), page())
+        run(steps, until_rest, room=0)
+
+        assert len(steps.due) == 2
+
+
+class TestProcessors:
+    """A page that waits in a processor goes on as a task, and holds up nobody."""
+
+    def run(self, script):
+        waiting, other = page("http://a.test/waits"), page("http://a.test/other")
+        steps = Steps(waiting, other)
+
+        async def process(trip, _output):
+            if trip is waiting:
+                await steps.event.wait()
+
+        async def begun(driver):
+            steps.event = asyncio.Event()
+            await eventually(lambda: other in steps.done)
+            return await script(driver)
+
+        steps.process = process
+        run(steps, begun)
+        return steps, waiting
+
+    def test_it_is_finished_when_it_comes_back(self):
+        """Until then it is among those that the end of the crawl waits for."""
+
+        async def script(driver):
+            assert [trip.url for trip in driver.unreturned()] == ["http://a.test/waits"]
+            driver._steps.event.set()
+            await until_rest(driver)
+
+        steps, waiting = self.run(script)
+        assert steps.done[-1] is waiting
+
+    def test_the_end_waits_for_it(self):
+        """`close` begins nothing more, and is done when all that is under way is finished."""
+
+        async def script(driver):
+            drained = driver.close()
+            driver._steps.due.append(page())
+            driver.wake()
+            await asyncio.sleep(0.01)
+            assert not drained.done()
+            driver._steps.event.set()
+            await drained
+
+        steps, _ = self.run(script)
+        assert len(steps.due) == 1
+
+    def test_one_that_is_cancelled_is_left_to_the_next_run(self):
+        """It is finished as cut short."""
+
+        async def script(driver):
+            driver.cancel()
+            await driver.close()
+
+        _, waiting = self.run(script)
+        assert waiting.abandoned
+
+    def test_one_that_never_returns_is_forsaken(self):
+        """The end does not wait for it, and what it still does counts for nothing."""
+
+        async def script(driver):
+            drained = driver.close()
+            driver.forsake()
+            await drained
+            driver._steps.event.set()
+            await asyncio.sleep(0.01)
+
+        steps, waiting = self.run(script)
+        assert steps.done.count(waiting) == 1
+        assert steps.given_up == 1
+
+
+def sizes(pages, seconds):
+    """How many pages are read together, turn by turn, if each takes so long."""
+    steps, now = Steps(*(page() for _ in range(pages))), 0.0
+    found = []
+
+    def visit(trips):
+        nonlocal now
+        found.append(len(trips))
+        now += seconds * len(trips)
+        return [[] for _ in trips]
+
+    async def fetch(_trip):
+        await gate.wait()
+        return True
+
+    async def script(driver):
+        nonlocal gate
+        await eventually(lambda: len(driver.fetching) == pages)
+        gate.set()
+        await until_rest(driver)
+
+    gate = asyncio.Event()
+    steps.visit, steps.fetch = visit, fetch
+    run(steps, script, clock=lambda: now)
+    return found
+
+
+class TestSizes:
+    def test_ordinary_pages_go_together(self):
+        """Pages that take 0.4 ms each are processed MOST at a time."""
+        assert sizes(3 * MOST, 0.0004) == [MOST] * 3
+
+    def test_heavy_pages_go_in_small_batches(self):
+        """After a turn that took too long, fewer pages are processed in one."""
+        found = sizes(MOST + 30, TURN / 3.5)
+
+        assert found == [MOST] + [3] * 10
+
+    def test_very_heavy_pages_go_one_by_one(self):
+        """A page that takes longer than a turn may is processed alone."""
+        assert sizes(MOST + 3, 2 * TURN) == [MOST, 1, 1, 1]
+
+
+class TestBarrier:
+    """A checkpoint waits for the pages that were begun with, not for those that only wait for their turn."""
+
+    @pytest.fixture(autouse=True)
+    def _patient(self, monkeypatch):
+        monkeypatch.setattr(module, "PATIENCE", 60)
+
+    def run(self, script):
+        """Runs a script with pages that are inside already, which become ready when the test says so."""
+
+        async def running():
+            steps, barrier = Steps(), Barrier()
+            driver = Driver(steps, barrier, room=1 << 20)
+            steps.finish = lambda trip: (steps.done.append(trip), barrier.leave(trip))
+
+            def inside(number):
+                pages = [page() for _ in range(number)]
+                for one in pages:
+                    barrier.enter_open(one)
+                return pages
+
+            def ready(pages):
+                steps.due.extend(pages)
+                driver.wake()
+
+            await asyncio.wait_for(script(barrier, inside, ready, steps), 120)
+
+        asyncio.run(running())
+
+    def test_pages_wait_while_it_is_shut(self):
+        """They are held back until it opens, and then read in their order, MOST in a turn as ever."""
+
+        async def script(barrier, inside, ready, steps):
+            pages = inside(3 * MOST)
+            shutting = asyncio.create_task(barrier.shut())
+            await asyncio.sleep(0)
+            ready(pages)
+            await shutting
+            await asyncio.sleep(0.01)
+            assert steps.done == []
+            barrier.open()
+            await eventually(lambda: len(steps.done) == len(pages))
+            assert steps.done == pages
+            assert steps.visits == [MOST] * 3
+
+        self.run(script)
+
+    def test_a_page_that_others_wait_for_is_read(self, monkeypatch):
+        """Whoever is in a processor may wait for one that is only ready: then these are read after all."""
+        monkeypatch.setattr(module, "PATIENCE", 0.01)
+
+        async def script(barrier, inside, ready, steps):
+            waiting, needed = inside(2)
+            shutting = asyncio.create_task(barrier.shut())
+            await asyncio.sleep(0)
+            ready([needed])
+            await eventually(lambda: steps.done == [needed])
+            assert not shutting.done()
+            barrier.leave(waiting)
+            await shutting
+
+        self.run(script)

@@ -1,0 +1,262 @@
+"""Scrapy as the host of the crawl's own loop (crawl/driver.py): how it fetches, and has pages processed.
+
+A request and a response are made only for somebody who looks at them: a listener of a signal about items, an error.
+What needs the request of every page, such as a downloader middleware, keeps the crawl on Scrapy's engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadCancelledError
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.downloader import FrontierDownloader
+from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.handlers import LOST, FtpHandler, GopherHandler, HttpHandler, cut_short
+from webcrawl.adapter.listeners import hears_any
+from webcrawl.adapter.logformat import QuietLogFormatter
+from webcrawl.adapter.request_links import cookies
+from webcrawl.adapter.request_meta import CUT, has_environment_proxy
+from webcrawl.adapter.request_passage import Giving
+from webcrawl.adapter.robots_request import ALONE, RobotsRequests
+from webcrawl.base.errors import lack
+from webcrawl.base.model import Exchange, Link, is_sitemap
+from webcrawl.base.url_text import host_of
+from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.crawl.driver import Output
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import Trip
+from webcrawl.net.errors import FetchError
+from webcrawl.net.protocols import PLAIN, Options, ProtocolModule
+
+LONG = Options(long=True)
+OF_REQUESTS = frozenset(  # signals with the request of a page
+    (
+        signals.request_reached_downloader,
+        signals.request_left_downloader,
+        signals.response_downloaded,
+        signals.response_received,
+    )
+)
+OF_ITEMS = frozenset((signals.item_scraped, signals.item_dropped, signals.item_error))
+OURS = {"http": HttpHandler, "https": HttpHandler, "ftp": FtpHandler, "gopher": GopherHandler}
+
+
+class Asked(NamedTuple):
+    """What the outcome of a download depends on of what was asked, where no request was made."""
+
+    url: str
+    meta: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"<GET {self.url}>"
+
+
+def can_drive(crawler: Crawler) -> bool:
+    """Return whether nobody needs the request of every page, so that the crawl's own loop may fetch them."""
+    engine = crawler.engine
+    if engine is None or type(crawler.logformatter) is not QuietLogFormatter:
+        return False
+    if getattr(crawler.spider, "has_callbacks", True):
+        return False
+    middlewares = *engine.scraper.spidermw.methods.values(), *engine.downloader.middleware.methods.values()
+    return not any(map(any, middlewares)) and not hears_any(OF_REQUESTS, crawler.signals.sender)
+
+
+def can_fetch(crawler: Crawler, downloader: FrontierDownloader) -> bool:
+    """Return whether the crawl's own clients may fetch every page as it is."""
+    moments = downloader.moments
+    if has_environment_proxy(crawler):
+        return False
+    if downloader.since is not None or moments.sent or moments.left or moments.judge or moments.given:
+        return False
+    handlers = downloader.handlers.by_scheme
+    return all(type(handlers.get(scheme)) is kind for scheme, kind in OURS.items())
+
+
+class PagesThroughScrapy:
+    """What the steps of every crawl that makes pages have in common: Scrapy's scraper takes pages to the pipelines."""
+
+    def __init__(self, crawler: Crawler, engine: Engine, finished: Callable[[Trip], None]) -> None:
+        self._engine, self._scraper = engine.engine, engine.engine.scraper
+        self.rest, self.give_up = engine.wake, engine.give_up_pages
+        self._sender = crawler.signals.sender
+        self.finish = finished
+        self._spider: Any = crawler.spider
+
+    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+        """A subclass that has a `parse_all` of its own gets responses; nobody else needs them."""
+        if self._spider.has_parse_all:
+            return list(self._spider.parse_all([self._response(trip) for trip in trips]))
+        pages: list[Output] = self._spider.making.pages(trips)
+        return pages
+
+    async def process(self, trip: Trip, output: Output) -> None:
+        """Each page goes through the pipelines; a request of a `parse_all` is scheduled."""
+        if isinstance(output, Exception):
+            self._say(output, trip)
+            return
+        response = self._response(trip) if hears_any(OF_ITEMS, self._sender) else None
+        items = iter(output)
+        while True:
+            try:
+                item = next(items, None)
+            except Exception as error:  # noqa: BLE001 - of code of the user's own that chose the page's links
+                self._say(error, trip)
+                return
+            if item is None:
+                return
+            if isinstance(item, Request):
+                self._engine.crawl(item)
+            else:
+                await self._scraper.start_itemproc_async(item, response=response)
+
+    def _say(self, error: Exception, trip: Trip) -> None:
+        """Scrapy logs it, counts it and sends its signal."""
+        response = self._response(trip)
+        failure = Failure(error)  # type: ignore[no-untyped-call]
+        self._scraper.handle_spider_error(failure, response.request, response)  # type: ignore[arg-type]
+
+    def _response(self, trip: Trip) -> Response:
+        link, exchange = trip.answer()
+        return Response(exchange.url, exchange.status, body=exchange.body, request=self.request(link, trip))
+
+    def request(self, link: Link, trip: Trip) -> Request:
+        """The request of a page, for whoever looks."""
+        raise NotImplementedError
+
+
+class FetchingSteps(PagesThroughScrapy):
+    """The steps of a crawl that fetches."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        downloader: FrontierDownloader,
+        engine: Engine,
+        giving: Giving,
+        robots: RobotsRequests,
+        finished: Callable[[Trip], None],
+    ) -> None:
+        super().__init__(crawler, engine, finished)
+        self._downloader, self._giving, self._robots = downloader, giving, robots
+        self._outcomes, self._running, self._moments = downloader.outcomes, downloader.running, downloader.moments
+        network = downloader.network
+        self._clients: dict[str, ProtocolModule] = {
+            "http": network.http,
+            "https": network.http,
+            "ftp": network.ftp,
+            "gopher": network.gopher,
+        }
+        http = downloader.handlers.by_scheme["http"]
+        self._wants_whole_pages = isinstance(http, HttpHandler) and http.wants_whole_pages
+
+    def request(self, link: Link, trip: Trip) -> Request:
+        return self._giving.request(link, trip)
+
+    # -- take
+
+    def may_begin(self) -> bool:
+        engine = self._engine
+        return engine.running and not engine.paused and not self._downloader.needs_backout()
+
+    def take(self) -> Trip | None:
+        trip = self._giving.trip(as_request=hears_any(OF_REQUESTS, self._sender))
+        if trip is not None:
+            self._downloader.active.add(trip)
+        return trip
+
+    # -- fetch
+
+    async def fetch(self, trip: Trip) -> bool:
+        downloader, link = self._downloader, _link_of(trip)
+        turns = downloader.inline.turns
+        try:
+            if turns is not None and turns.lines:
+                await turns.own(link)
+            return await self._attempted(trip, link)
+        finally:
+            if turns is not None and turns.lines:
+                turns.own_left(host_of(link.url))
+            downloader.active.discard(trip)
+            if downloader.turned_away:  # else all that is due was begun, and this host is not yet due
+                self._giving.wake()
+
+    async def _attempted(self, trip: Trip, link: Link) -> bool:
+        """One download and its outcome."""
+        asked = Asked(link.url, ALONE if link.is_own else {})
+        trip.begun = time.monotonic()
+        try:
+            exchange = await self._downloaded(trip, link)
+        except Exception as error:  # noqa: BLE001 - the outcome says what it means
+            self._outcomes.note_failure(asked, trip, self._outcomes.judged(asked, error, trip.begun))
+            return False
+        self._outcomes.note_answer(asked, trip, exchange.status)
+        for ahead in self._moments.ahead:
+            if (reading := ahead(trip)) is not None:
+                await self._downloader.read(trip, reading)
+        return True
+
+    async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
+        """The answer of one of the crawl's own clients. What is raised is as Scrapy knows it."""
+        client = self._clients[link.url[: link.url.index(":")]]
+        headers, options = self._asks(link)
+        task = self._running.begin(trip)
+        try:
+            exchange = trip.exchange = await client.fetch(
+                link.url, headers, keep=trip.keep, watch=trip, options=options
+            )
+        except asyncio.CancelledError as error:
+            if not (trip.abandoned or trip.cut):
+                raise tamed(error) from None
+            task.uncancel()
+            raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
+        except FetchError as error:
+            self._downloader.count([f"outcome/{error.name}"])
+            raise raised(error) from error
+        except Exception as error:
+            if lack(error):
+                self._downloader.on_lack(error)
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
+        finally:
+            self._running.end(trip)
+            trip.source = None
+        if exchange.truncated or exchange.flaws:
+            self._downloader.count(flaws_of(exchange))
+        if exchange.truncated in LOST and self._wants_whole_pages and not link.is_prerequisite:
+            self._refuse(exchange)
+        return exchange
+
+    def _refuse(self, exchange: Exchange) -> NoReturn:
+        self._downloader.count([f"outcome/{LOST[exchange.truncated][0].name}"])
+        raise cut_short(exchange)
+
+    def _asks(self, link: Link) -> tuple[list[tuple[bytes, bytes]], Options]:
+        """The headers and the options of a link."""
+        sent = cookies(link)
+        headers = [(name.encode(), value) for name, value in sent.items()] if sent else []
+        if link.is_own:
+            headers += self._robots.conditions(link)
+            return headers, CUT if link.is_prerequisite else PLAIN
+        return headers + self._giving.headers(link), LONG if is_sitemap(link.path) else PLAIN
+
+    # -- hear
+
+    def hear(self, trip: Trip) -> Output:
+        return self._robots.pages_of(trip)
+
+
+def _link_of(trip: Trip) -> Link:
+    if trip.link is None:
+        raise ValueError("a trip of the crawl's own loop has a link")
+    return trip.link

@@ -1,0 +1,281 @@
+"""The one loop of a crawl. It knows no framework: whoever runs it says how a page is fetched and processed.
+
+The life of a URL:
+
+    take      the frontier hands out a link whose host may be asked now; it travels on as a Trip
+    fetch     in a task of its own, until the outcome is known. Then it waits at the barrier while a checkpoint is taken
+    visit     pages at hand are read together, one stage after the other, and their links are submitted
+    process   each page goes through the processors; a page that has to wait there goes on in a task of its own
+    finish    what the page writes is written, its URL is booked, and it leaves the barrier
+
+A failure, an answer that is to be asked for again, and what the end of the crawl cuts short go from `fetch` straight
+to `finish`. A robots.txt is heard instead of visited, alone, because links may wait for it.
+
+Pages are read together because a stage then finds its code and its tables in the processor's caches, and because a page
+then needs no task: 5 % of all CPU time (docs/decisions/adapter-fastpath.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from functools import partial
+from types import coroutine
+from typing import Any, Protocol
+
+from webcrawl.content.page import Page
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import PAGE, Trip
+
+logger = logging.getLogger(__name__)
+
+STARTS = 0.01  # seconds of a turn of the event loop for which fetches are begun
+MOST = 24  # pages that are read in one turn: fewer cost more
+TURN = 0.02  # seconds that they may take: fewer follow after some that took longer
+SELDOM = 1.0  # seconds after which a look that nobody has asked for is worth it
+
+Output = Iterable[Page] | Exception  # of one answer: its page, or why there is none
+
+
+class Steps(Protocol):
+    """What is done at each step, and what the loop asks of the program that it runs in."""
+
+    def may_begin(self) -> bool:
+        """Return whether one more fetch may begin: nothing holds the crawl, a slot is free, and so is memory."""
+
+    def take(self) -> Trip | None:
+        """The next trip; None if nothing is due. Whoever returned None sees to it that `wake` is called in time."""
+
+    async def fetch(self, trip: Trip) -> bool:
+        """Fetches it, and notes the outcome in the trip. Return whether there is an answer to go on with."""
+
+    def hear(self, trip: Trip) -> Output:
+        """Books what a robots.txt says."""
+
+    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+        """The pages of these answers; their links are submitted."""
+
+    async def process(self, trip: Trip, output: Output) -> None:
+        """Takes what was made of an answer through the processors."""
+
+    def finish(self, trip: Trip) -> None:
+        """Books it. It is called once for each trip."""
+
+    def rest(self) -> None:
+        """Nothing is under way, and nothing is due."""
+
+    def give_up(self) -> None:
+        """Pages that are in the processors will not come back."""
+
+
+class Driver:
+    """Runs the steps for each URL. Nothing is fetched before the first `wake`."""
+
+    def __init__(
+        self, steps: Steps, barrier: Barrier, room: int, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """`room`: the bytes of answers that may wait or be in work; above it no fetch is begun."""
+        self._steps, self._barrier, self._room, self._clock = steps, barrier, room, clock
+        self._loop = asyncio.get_running_loop()
+        self.fetching: dict[Trip, asyncio.Task[None]] = {}
+        self._ready: list[Trip] = []  # answers that nobody has begun to read
+        self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}  # in the processors
+        self._size = 0  # bytes of those
+        self._most = MOST
+        self._starts_next = self._reads_next = self._closed = False
+        self._looked = float("-inf")
+        self._drained: asyncio.Future[None] | None = None
+        barrier.ready = self
+
+    def __len__(self) -> int:
+        """The number of pages that are ready: the barrier asks."""
+        return len(self._ready)
+
+    @property
+    def busy(self) -> bool:
+        """True as long as anything is under way."""
+        return bool(self.fetching or self._ready or self._waiting)
+
+    # -- take and fetch
+
+    def wake(self) -> None:
+        """Has it look for what is due, in the next turn of the event loop."""
+        if not self._starts_next:
+            self._starts_next = True
+            self._loop.call_soon(self._start)
+
+    def look(self) -> None:
+        """Has it look unless it did so lately; to be called now and then, for what no event tells of."""
+        if self._loop.time() - self._looked > SELDOM:
+            self.wake()
+
+    def _start(self) -> None:
+        """Begins what is due, and leaves the rest to the next turn after STARTS seconds."""
+        self._starts_next, self._looked = False, self._loop.time()
+        begun = self._clock()
+        while not self._closed and self._size < self._room and self._steps.may_begin():
+            trip = self._steps.take()
+            if trip is None:
+                if not self.busy:
+                    self._steps.rest()
+                return
+            self.fetching[trip] = self._loop.create_task(self._fetch(trip))
+            if self._clock() - begun > STARTS:
+                self.wake()
+                return
+
+    async def _fetch(self, trip: Trip) -> None:
+        PAGE.set(trip)
+        has_answer = False
+        try:
+            has_answer = await self._fetched(trip)
+        finally:
+            del self.fetching[trip]
+            if not has_answer or trip.comes_again:
+                self._end(trip)
+            else:
+                self._size += _size(trip)
+                if trip.link is not None and trip.link.is_own:
+                    self._hear(trip)
+                else:
+                    self._ready.append(trip)
+                    self.go_on()
+
+    async def _fetched(self, trip: Trip) -> bool:
+        try:
+            try:
+                return await self._steps.fetch(trip)
+            finally:
+                await self._barrier.enter(trip)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this trip
+            self._broken(error, trip)
+            return False
+
+    # -- visit and process
+
+    def go_on(self) -> None:
+        """Reads the pages that are ready when this turn of the event loop is over."""
+        if not self._reads_next:
+            self._reads_next = True
+            self._loop.call_soon(self._read)
+
+    def _read(self) -> None:
+        self._reads_next = False
+        if not self._ready or not self._barrier.may_begin():
+            return
+        trips, self._ready = self._ready[: self._most], self._ready[self._most :]
+        if self._ready:
+            self.go_on()
+        begun = self._clock()
+        outputs: list[Output]
+        try:
+            outputs = self._steps.visit(trips)
+        except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
+            outputs = [tamed(error)] * len(trips)
+        for trip, output in zip(trips, outputs, strict=True):
+            self._process(trip, output)
+        seconds = self._clock() - begun
+        self._most = max(1, min(MOST, 2 * self._most, int(len(trips) * TURN / max(seconds, 1e-6))))
+
+    def _hear(self, trip: Trip) -> None:
+        output: Output
+        try:
+            output = self._steps.hear(trip)
+        except BaseException as error:  # noqa: BLE001 - as above
+            output = tamed(error)
+        self._process(trip, output)
+
+    def _process(self, trip: Trip, output: Output) -> None:
+        """Takes a page through the processors up to its first wait. Most never wait; the others go on as tasks."""
+        PAGE.set(trip)
+        rest = self._processed(trip, output)
+        try:
+            waits_for = rest.send(None)
+        except StopIteration:
+            return
+        self._waiting[trip] = self._loop.create_task(_resumed(rest, waits_for)), rest
+
+    async def _processed(self, trip: Trip, output: Output) -> None:
+        try:
+            await self._steps.process(trip, output)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._broken(error, trip)
+        finally:
+            self._size -= _size(trip)
+            self._waiting.pop(trip, None)
+            self._end(trip)
+
+    # -- finish
+
+    def _end(self, trip: Trip) -> None:
+        if trip.booked:  # it was forsaken
+            return
+        self._steps.finish(trip)
+        if self._closed:
+            self._look_whether_drained()
+        else:
+            self.wake()
+
+    def _broken(self, error: BaseException, trip: Trip) -> None:
+        """What was cancelled is left to the next run. What else nobody has handled is a mistake in code."""
+        if isinstance(error, asyncio.CancelledError):
+            trip.abandoned = True
+        else:
+            logger.error("Error while handling %s", trip.url, exc_info=tamed(error))
+
+    # -- the end
+
+    def close(self) -> asyncio.Future[None]:
+        """Begins nothing more; what it returns is done when all that is under way is finished."""
+        self._closed = True
+        drained = self._drained = self._loop.create_future()
+        self._look_whether_drained()
+        return drained
+
+    def _look_whether_drained(self) -> None:
+        if self._drained is not None and not self._drained.done() and not self.busy:
+            self._drained.set_result(None)
+
+    def unreturned(self) -> dict[Trip, Any]:
+        """The coroutines of pages that wait for something in the processors."""
+        return {trip: rest for trip, (_, rest) in self._waiting.items()}
+
+    def cancel(self) -> None:
+        """Leaves these pages to the next run."""
+        for trip, (task, _) in [*self._waiting.items()]:
+            trip.abandoned = True
+            task.cancel()
+
+    def forsake(self) -> None:
+        """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
+        left = [*self._waiting]
+        if left:
+            self._steps.give_up()
+        self._waiting.clear()
+        for trip in left:
+            self._end(trip)
+
+
+def _size(trip: Trip) -> int:
+    return len(trip.exchange.body) if trip.exchange is not None else 0
+
+
+async def _resumed(rest: Coroutine[Any, Any, None], waits_for: Any) -> None:
+    """Goes on with a coroutine that was begun outside of any task."""
+    await _rest(rest, waits_for)
+
+
+@coroutine
+def _rest(rest: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
+    while True:
+        try:
+            go_on = partial(rest.send, (yield waits_for))
+        except BaseException as error:  # noqa: BLE001 - the coroutine handles a cancellation too
+            go_on = partial(rest.throw, error)
+        try:
+            waits_for = go_on()
+        except StopIteration:
+            return

@@ -1,0 +1,86 @@
+"""Makes the pages of answers, and submits their links; what fails there ends one page, or the crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from webcrawl.base.own_code import OwnCodeError
+from webcrawl.content.page import Page
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.trip import Trip
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.store.errors import StoreError
+
+
+class PageMaking:
+    """Reads all pages at hand, then submits the links of each, then looks up what outputs want to know of them."""
+
+    def __init__(
+        self,
+        visitor: Visitor,
+        follow: Callable[[Page], object],
+        look_ups: Sequence[Callable[[Page], object]],
+        fail: Callable[[Exception], object],
+        *,
+        ending: type[Exception],
+    ) -> None:
+        """`follow` may run code of the user's own; `ending` is what such code raises to end the crawl.
+
+        `look_ups` is read each time: outputs add to it as they open.
+        """
+        self._visitor, self._follow, self._look_ups = visitor, follow, look_ups
+        self._fail, self._ending = fail, ending
+
+    def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
+        """For each answer its page, or why there is none."""
+        pages = self._visited(trips)
+        ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
+        if self._look_ups:
+            self._look_up([page for page in pages if isinstance(page, Page) and page.found is not None])
+        return list(map(self._output, trips, pages, ends))
+
+    def _look_up(self, pages: Sequence[Page]) -> None:
+        """An error comes again where the outputs ask for it."""
+        for look_up in self._look_ups:
+            for page in pages:
+                if isinstance(_tried(look_up, page), MemoryError):
+                    return
+
+    def _visited(self, trips: Sequence[Trip]) -> list[Page | Exception]:
+        """Each page, or why there is none. Without memory the crawl ends at once: the next page might take it down."""
+        pages: list[Page | Exception] = []
+        for trip in trips:
+            trip.visited = True
+            try:
+                pages.append(self._visitor.visit(*trip.answer()))
+            except MemoryError as error:
+                self._fail(error)
+                return [*pages, *[error] * (len(trips) - len(pages))]
+            except BaseException as error:  # noqa: BLE001 - it ends this page; the others go on
+                pages.append(tamed(error))
+        return pages
+
+    def _output(self, trip: Trip, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
+        if wrong is None:
+            return [page]
+        if isinstance(wrong, self._ending):  # before its links were chosen: the next run has the page again
+            trip.abandoned = True
+            return wrong
+        if isinstance(wrong, (StoreError, OwnCodeError, OSError, MemoryError)):  # a lack of ours: the page is not done
+            self._fail(wrong)
+            return []
+        return _page_then(page, wrong) if isinstance(page, Page) else wrong
+
+
+def _tried(call: Callable[[Page], object], page: Page) -> Any:
+    try:
+        return call(page)
+    except BaseException as error:  # noqa: BLE001 - as above
+        return tamed(error)
+
+
+def _page_then(page: Page, error: Exception) -> Iterator[Page]:
+    """A page whose links could not be chosen is archived nevertheless."""
+    yield page
+    raise error
