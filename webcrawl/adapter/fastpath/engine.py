@@ -82,7 +82,7 @@ class Engine:
             pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
 
     def give_up_pages(self) -> None:
-        """Pages that are in the spider or the pipelines will not come back: the scraper's end does not wait for them."""
+        """Pages that are in the spider or the pipelines will not come back: the scraper does not wait for them."""
         slot = self.engine.scraper.slot
         if slot is not None:
             slot.itemproc_size = 0
