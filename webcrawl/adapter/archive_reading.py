@@ -20,7 +20,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import build_from_crawler
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
@@ -45,7 +45,7 @@ from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.driver import Driver, Output
 from webcrawl.crawl.rereading import Rereading
-from webcrawl.crawl.trip import Trip
+from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
 from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
@@ -236,8 +236,12 @@ class RereadingDownloader(FrontierDownloader):
         self.moments = DownloadMoments()
         self.inline = Inline(_refused, self.middleware.download_async, self.barrier, self.active, 0)
 
-    def fetch(self, request: Request) -> Deferred[Response | Request]:
-        return fail(_refusal(request))
+    async def _fetch(self, request: Request) -> Response | Request:
+        trip = trip_of(request)
+        if trip is None:
+            raise _refusal(request)
+        PAGE.set(trip)
+        return await self.through(request)
 
     def needs_backout(self) -> bool:
         """All pages that are not finished count: a checkpoint waits for them, and they are in memory."""

@@ -22,7 +22,6 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_moments import DownloadMoments
@@ -41,7 +40,7 @@ from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
 from webcrawl.crawl.running_downloads import Running
-from webcrawl.crawl.trip import Trip
+from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
@@ -100,6 +99,7 @@ class FrontierDownloader:
         self.inline = Inline(
             self._attempt, self.middleware.download_async, self.barrier, self.active, self.total_concurrency
         )
+        self.wake: Callable[[], object] = int  # has whoever takes requests from the scheduler look again
         self.on_lack: Callable[[Exception], None] = _nothing  # called when memory or threads are missing
         self.count: Callable[[Iterable[str]], object] = _nothing  # counts in the crawl's own counters (docs/hostile.md)
         self.since: Since | None = None  # of a crawl that begins from an earlier one
@@ -120,15 +120,43 @@ class FrontierDownloader:
         return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
-        """For whoever awaits the answer, through the middlewares; what comes back may be a request of theirs.
-
-        The scheduler's own requests do not come here (adapter/fastpath/request_path.py).
-        """
+        """The answer, through the middlewares; what comes back may be a request of theirs."""
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
+        trip = trip_of(request)
+        if trip is not None and not trip.begun:
+            return await self._of_scheduler(request, trip)
         with self.inline.awaited():
             return await self.through(request)
+
+    async def _of_scheduler(self, request: Request, trip: Trip) -> Response | Request:
+        """A request that the scheduler has given to Scrapy's engine.
+
+        One that is to be asked again comes back as what the engine should schedule, as with Scrapy's own retries; the
+        scheduler knows it, and the spider gets only the last answer.
+        """
+        PAGE.set(trip)
+        self.active.add(request)
+        result: Response | Request | None = None
+        wrong: Exception | None = None
+        try:
+            if trip.refusal is not None:
+                await self.refuse(trip)
+            result = await self.through(request)
+        except BaseException as error:  # noqa: BLE001 - the errback decides what it means
+            wrong = tamed(error)
+        finally:
+            self.active.discard(request)
+            if self.turned_away:  # else the engine has asked for all that is due, and this host is not yet
+                self.wake()
+        if trip.outcome is None and trip.refusal is None:
+            await self.unasked(trip, result)
+        if trip.comes_again:
+            return request
+        if wrong is not None:
+            raise wrong
+        return result if result is not None else request
 
     async def through(self, request: Request) -> Response | Request:
         """Through the middlewares. What one gives instead of the answer is decoded and, with a purpose, judged."""
@@ -253,7 +281,7 @@ class FrontierDownloader:
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
-    async def unasked(self, trip: Trip, result: Response | Request | Failure) -> None:
+    async def unasked(self, trip: Trip, result: Response | Request | None) -> None:
         """A middleware has answered or stopped the request: no host was asked. It passes the barrier all the same."""
         await self.barrier.enter(trip)
         if isinstance(result, Response):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections.abc import Callable
 from itertools import islice
 
@@ -28,6 +30,7 @@ from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.driver import STARTS
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
@@ -160,6 +163,23 @@ NEAR, SLACK = 10.0, 5.0
 MADE_IN_VAIN = 100  # requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
 
 
+class Turn:
+    """How long the present turn of the event loop has given out requests: the engine would go on while any is due."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock, self._begun = clock, 0.0
+
+    def is_long(self) -> bool:
+        """Return whether the next request is left to the next turn. To be asked before each."""
+        if not self._begun:
+            self._begun = self._clock()
+            asyncio.get_running_loop().call_soon(self._over)
+        return self._clock() - self._begun > STARTS
+
+    def _over(self) -> None:
+        self._begun = 0.0
+
+
 class Giving:
     """Makes the next request, or has the engine ask again when there may be one.
 
@@ -188,9 +208,13 @@ class Giving:
         self._told: set[str] = set()
         self.driven = False
         self._made: Request | None = None  # of a link that the crawl's own loop has taken
+        self._turn = Turn()
 
     def next(self) -> Request | None:
-        """The next request for Scrapy's engine; None if there is none now."""
+        """The next request for Scrapy's engine; None if there is none now, or if this turn of the loop was long."""
+        if self._turn.is_long():
+            self._waking.engine_now()
+            return None
         for _ in range(MADE_IN_VAIN):
             try:
                 return self._next()

@@ -43,6 +43,7 @@ from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
+from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
@@ -201,7 +202,7 @@ class FrontierScheduler:
         _connect_uplink(network, parts.uplink)
         network.http.http2.recorded = parts.frontier.notes.http2
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
-        downloader.count = parts.counters.update
+        downloader.count, downloader.wake = parts.counters.update, self.wake
 
     def _connect_requests(self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests) -> PageEnd:
         """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
@@ -371,6 +372,9 @@ class FrontierScheduler:
 
     def enqueue_request(self, request: Request) -> bool:
         """Accepts any request of a spider or middleware. Nothing may raise here: Scrapy would hang."""
+        trip = trip_of(request)
+        if trip is not None and trip.comes_again:  # the frontier has it, and knows when
+            return True
         taken = self._intake.take(request)
         if taken:
             self.wake()
@@ -436,7 +440,7 @@ class FrontierScheduler:
     def _ways(self) -> list[Way]:
         """The ways of pages through the spider and the pipelines."""
         ways: list[Way] = [self.driver] if self.driver is not None else []
-        return [*ways, self.waking.engine.path] if self.waking.engine is not None else ways
+        return [*ways, self.waking.engine.guests] if self.waking.engine is not None else ways
 
     def _closing(self) -> Awaitable[None] | None:
         self.end.begun = True

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any
 
+from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
+
+
+class Lenient(set[Request]):
+    """A set of which one may remove what is not in it: a page may come back after all."""
+
+    remove = set.discard
 
 
 class Engine:
@@ -26,7 +33,7 @@ class Engine:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
             raise RuntimeError("the engine has no slot before the scheduler is opened")
         self.engine, self.slot = engine, engine._slot  # noqa: SLF001
-        self.path: Any = None  # of requests: it has this engine itself
+        self.guests: Any = None  # requests on their way through it
         self._loop = asyncio.get_running_loop()
         self.slot.close = partial(self._close_slot, self.slot.close, closing)  # type: ignore[method-assign]
         start = self.engine.start_async
@@ -81,10 +88,11 @@ class Engine:
         if hasattr(pipelines, "close_spider_async"):  # not all of other people's ITEM_PROCESSORs have it
             pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
 
-    def give_up_pages(self) -> None:
+    def give_up_pages(self, requests: Iterable[Request] = ()) -> None:
         """Pages that are in the spider or the pipelines will not come back: the scraper does not wait for them."""
         slot = self.engine.scraper.slot
         if slot is not None:
+            slot.active = Lenient(slot.active.difference(requests))
             slot.itemproc_size = 0
             self.engine.scraper._check_if_closing()  # noqa: SLF001
 

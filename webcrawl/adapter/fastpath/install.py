@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from scrapy.core.engine import ExecutionEngine
 
 from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.fastpath.guest_requests import GuestRequests
 from webcrawl.adapter.fastpath.names import check
-from webcrawl.adapter.fastpath.request_path import RequestPath
 from webcrawl.adapter.fastpath.signals import shorten_signals
 from webcrawl.crawl.trip import Trip
 
@@ -20,7 +20,7 @@ def install(
     closing: Callable[[], Awaitable[None] | None],
     failure: Callable[[], Exception | None],
 ) -> Engine:
-    """Installs the request path in an engine; call it in the scheduler's `open`.
+    """Takes part in an engine; call it in the scheduler's `open`.
 
     `finished` is called when a request is entirely done: its items have left the pipelines, or its failure is handled.
     Scrapy has no signal for that. `closing` is called when the spider begins to close, which waits for what it returns,
@@ -29,6 +29,6 @@ def install(
     """
     check()
     handle = Engine(engine, closing, failure)
-    handle.path = RequestPath(handle, finished)
+    handle.guests = GuestRequests(handle, finished)
     shorten_signals(handle.engine.crawler.signals)
     return handle

@@ -19,16 +19,16 @@ from scrapy.utils.reactor import CallLaterOnce
 SCRAPY = (2, 19)
 # Underscored methods that are called or replaced, and attributes that a constructor sets.
 PRIVATE: dict[type, tuple[str, ...]] = {
-    ExecutionEngine: ("_slot", "_start", "_start_scheduled_request"),
-    Scraper: ("_check_if_closing", "_process_spidermw_output_async", "_scrape"),
+    ExecutionEngine: ("_slot", "_start"),
+    Scraper: ("_check_if_closing",),
     ItemPipelineManager: ("_add_middleware", "_mw_methods_requiring_spider", "_spider"),
     CallLaterOnce: ("_call",),
     Request: ("_headers",),
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
-    ExecutionEngine: ("close_spider_async", "logformatter", "scraper", "start_async", "stop_async"),
-    _Slot: ("add_request", "close", "closing", "inprogress", "nextcall", "remove_request", "scheduler"),
+    ExecutionEngine: ("close_spider_async", "scraper", "start_async", "stop_async"),
+    _Slot: ("close", "closing", "inprogress", "nextcall", "remove_request"),
     Scraper: (
         "call_spider_async",
         "concurrent_items",
@@ -37,9 +37,9 @@ UNDOCUMENTED: dict[type, tuple[str, ...]] = {
         "slot",
         "spidermw",
     ),
-    Slot: ("MIN_RESPONSE_SIZE", "active", "active_size", "finish_response"),
+    Slot: ("active", "itemproc_size"),
     ItemPipelineManager: ("methods",),
-    SpiderMiddlewareManager: ("methods", "scrape_response_async"),
+    SpiderMiddlewareManager: ("methods",),
     SignalManager: ("send_catch_log", "send_catch_log_async", "sender"),
 }
 

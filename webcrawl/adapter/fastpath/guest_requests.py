@@ -1,0 +1,104 @@
+"""The end of requests that go through Scrapy's own engine: Scrapy has no signal for it.
+
+A request is over when its items have left the pipelines, or its failure was handled. The engine then removes it from
+the set of those in progress, which is the only moment that says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any
+
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.defer import aiter_errback, iter_errback
+from twisted.python.failure import Failure
+
+from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.trip import trip_of
+from webcrawl.crawl.panics import reading, taming
+from webcrawl.crawl.trip import PAGE, Trip
+
+
+class Ending(set[Request]):
+    """A set that says what is removed from it. What was removed already may be removed again."""
+
+    def __init__(self, removed: Callable[[Request], object]) -> None:
+        super().__init__()
+        self._removed = removed
+
+    def remove(self, request: Request) -> None:
+        if request in self:
+            self.discard(request)
+            self._removed(request)
+
+
+class GuestRequests:
+    """Takes every request of the scheduler's to its end, and then calls `finished`."""
+
+    def __init__(self, handle: Engine, finished: Callable[[Trip], None]) -> None:
+        self._handle, self._finished = handle, finished
+        engine, self._scraper = handle.engine, handle.engine.scraper
+        self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
+        handle.slot.inprogress = Ending(self._ended)
+        if engine._start is not None:  # noqa: SLF001
+            engine._start = reading(engine._start)  # noqa: SLF001
+        self._call_spider = taming(self._scraper.call_spider_async)
+        self._scraper.call_spider_async = self._call  # type: ignore[method-assign]
+        if self._scraper.concurrent_items == 1:
+            self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
+
+    async def _call(self, result: Response | Failure, request: Request) -> Any:
+        """Calls the spider; what it and the pipelines do from here on belongs to this page."""
+        trip, task = trip_of(request), asyncio.current_task()
+        if trip is not None and task is not None:
+            PAGE.set(trip)
+            self._processed[request] = task
+        return await self._call_spider(result, request)
+
+    async def _outputs(
+        self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
+    ) -> None:
+        """One after the other, in the task of the page, so that the end of the crawl can say where it waits."""
+        wrong = self._scraper.handle_spider_error
+        if isinstance(result, AsyncIterator):
+            async for output in aiter_errback(result, wrong, request, response):
+                await self._output(output, response)
+        else:
+            for output in iter_errback(result, wrong, request, response):
+                await self._output(output, response)
+
+    async def _output(self, output: Any, response: Response | Failure) -> None:
+        if isinstance(output, Request):
+            self._handle.engine.crawl(output)
+        elif output is not None:
+            await self._scraper.start_itemproc_async(output, response=response)
+
+    def _ended(self, request: Request) -> None:
+        self._processed.pop(request, None)
+        trip = trip_of(request)
+        if trip is not None and not trip.booked:
+            self._finished(trip)
+
+    # -- the end of the crawl
+
+    def unreturned(self) -> dict[Trip, Any]:
+        """The coroutines of pages that are in the spider or the pipelines, where they wait for something."""
+        pages = [(trip_of(request), task) for request, task in self._processed.items()]
+        return {trip: task.get_coro() for trip, task in pages if trip is not None}
+
+    def cancel(self) -> None:
+        """Leaves these pages to the next run."""
+        for request, task in [*self._processed.items()]:
+            if (trip := trip_of(request)) is not None:
+                trip.abandoned = True
+            task.cancel()
+
+    def forsake(self) -> None:
+        """Ends the way of pages that have gone on for all that; whatever they still do counts for nothing."""
+        left = [*self._processed]
+        if left:
+            self._handle.give_up_pages(left)
+        for request in left:
+            self._handle.slot.remove_request(request)
