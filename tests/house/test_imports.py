@@ -30,12 +30,9 @@ WITH_SCRAPY = (
 # Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.
 BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)
 OF_ADAPTER = {"trip", "listeners", "modules", "panics"}  # its values, what a module is, and what users' code raises
-ENTRY = {  # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy, headers
+ENTRY = {  # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy
     f"webcrawl.adapter.fastpath{name}"
-    for name in (
-        *("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check"),
-        *(".headers", ".headers.headers_of"),
-    )
+    for name in ("", ".install", ".engine", ".engine.Engine", ".names", ".names.ForeignScrapy", ".names.check")
 }
 FRAMEWORKS = {"scrapy", "twisted", "itemadapter", "parsel"}
 THIRD = {  # all that the rooms below the adapter, and what reads crawls, may import of others

@@ -18,7 +18,6 @@ from scrapy.responsetypes import responsetypes
 from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.fastpath.headers import headers_of
 from webcrawl.adapter.request_meta import WHOLE, RequestOptions
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import is_given
@@ -127,7 +126,8 @@ class HttpHandler(BaseDownloadHandler):
         return values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"]
 
     async def download_request(self, request: Request) -> Response:
-        trip, headers = trip_of(request), headers_of(request)
+        trip = trip_of(request)
+        headers = [(name, value) for name, values in request.headers.items() for value in values]
         keep = trip.keep if trip is not None else 0.0
         watch: Trip | Sending | None = trip
         for tell in self._downloader.moments.sent:

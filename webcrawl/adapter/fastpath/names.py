@@ -8,13 +8,11 @@ from __future__ import annotations
 from types import FunctionType
 
 import scrapy
-from scrapy import Request
 from scrapy.core.engine import ExecutionEngine, _Slot
 from scrapy.core.scraper import Scraper, Slot
 from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.signalmanager import SignalManager
-from scrapy.utils.reactor import CallLaterOnce
 
 SCRAPY = (2, 19)
 # Underscored methods that are called or replaced, and attributes that a constructor sets.
@@ -22,8 +20,6 @@ PRIVATE: dict[type, tuple[str, ...]] = {
     ExecutionEngine: ("_slot", "_start"),
     Scraper: ("_check_if_closing",),
     ItemPipelineManager: ("_add_middleware", "_mw_methods_requiring_spider", "_spider"),
-    CallLaterOnce: ("_call",),
-    Request: ("_headers",),
 }
 # Names without an underscore that no documentation promises, replaced or relied upon.
 UNDOCUMENTED: dict[type, tuple[str, ...]] = {
