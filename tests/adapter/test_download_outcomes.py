@@ -6,8 +6,7 @@ import pytest
 from scrapy import Request
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.download_moments import DownloadMoments
-from webcrawl.adapter.download_outcomes import Outcomes
+from webcrawl.adapter.scrapy_outcomes import ScrapyOutcomes
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadHead, ConnectFailed, ConnectionLost, DnsFailed, TimedOut, TlsFailed
@@ -36,7 +35,7 @@ def test_an_answer_that_is_cut(truncated, is_well):
 
     DOWNLOAD_TRUNCATE and broken chunks are no such reasons: in a crawl that keeps little of each page, all are cut.
     """
-    outcomes = Outcomes(DownloadMoments(), RunningClock(), whole=False)
+    outcomes = ScrapyOutcomes((), (), RunningClock(), whole=False)
     outcomes.uplink = network = Network()
 
     outcomes.note_answer(Request(URL), Trip(exchange=exchange(URL, truncated=truncated)), 200)
@@ -57,7 +56,7 @@ class Stopped:
 
 def failed(error, *, stopped):
     """The outcome of a download that ended with this error, after 160 seconds."""
-    outcomes, request = Outcomes(DownloadMoments(), Stopped(stopped), whole=False), Request(URL)
+    outcomes, request = ScrapyOutcomes((), (), Stopped(stopped), whole=False), Request(URL)
     trip, failure = Trip(Link(URL), begun=time.monotonic() - 160), OSError(str(error))
     failure.__cause__ = error
     outcomes.note_failure(request, trip, outcomes.judged(request, failure, trip.begun))
@@ -89,7 +88,7 @@ def test_a_body_that_broke_off_in_a_stop_is_fetched_again(truncated):
     found = {}
     for stopped in (0, 154):
         trip = Trip(Link(URL), exchange=exchange(URL, truncated=truncated), begun=time.monotonic())
-        Outcomes(DownloadMoments(), Stopped(stopped), whole=False).note_answer(Request(URL), trip, 200)
+        ScrapyOutcomes((), (), Stopped(stopped), whole=False).note_answer(Request(URL), trip, 200)
         found[stopped] = trip.outcome
 
     assert (found[0].status, found[0].short) == (200, truncated)

@@ -186,6 +186,6 @@ class TestWaiting:
         def listen(downloader, trip, task):
             downloader.on_lack = told.append
 
-        with pytest.raises(OSError, match="no process"):
+        with pytest.raises(DownloadCancelledError):
             self.wait(fails, listen)
         assert [str(one) for one in told] == ["no process"]

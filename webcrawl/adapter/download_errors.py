@@ -24,6 +24,8 @@ from webcrawl.net.errors import (
     ConnectFailed,
     ConnectionLost,
     ConnectTimeout,
+    CutLate,
+    CutShort,
     DnsFailed,
     EmptyAnswer,
     FetchError,
@@ -37,6 +39,8 @@ from webcrawl.net.shortage import is_ours
 # The exceptions of Scrapy that errbacks expect; the first match counts
 ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (DnsFailed, CannotResolveHostError),
+    (CutShort, ResponseDataLossError),
+    (CutLate, DownloadTimeoutError),
     (ConnectTimeout, DownloadTimeoutError),
     (TlsTimeout, DownloadTimeoutError),
     (ConnectFailed, DownloadConnectionRefusedError),

@@ -25,11 +25,11 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_moments import DownloadMoments
-from webcrawl.adapter.download_outcomes import Outcomes, is_untried, wait_of
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.request_meta import our_proxies
+from webcrawl.adapter.scrapy_outcomes import ScrapyOutcomes, as_scrapys
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
@@ -37,6 +37,8 @@ from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.download_outcomes import is_untried, wait_of
+from webcrawl.crawl.fetching import read
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
 from webcrawl.crawl.running_downloads import Running
@@ -92,7 +94,8 @@ class FrontierDownloader:
         self.moments = DownloadMoments()
         whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
         times = limits_of(values).attempts - 1
-        self.outcomes = Outcomes(self.moments, self.network.clock, whole=whole, ours=ours, retry_times=times)
+        heard = self.moments.failed, self.moments.unfinished
+        self.outcomes = ScrapyOutcomes(*heard, self.network.clock, whole=whole, ours=ours, retry_times=times)
         self.handlers = Handlers(crawler, values, self.network.shortage, self.network.clock)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
         self.barrier = Barrier()
@@ -216,7 +219,8 @@ class FrontierDownloader:
         try:
             response = await self._handled(request, trip)
         except Exception as failure:
-            error = failure if trip.inline else self.outcomes.judged(request, failure, trip.begun)
+            judged = failure if trip.inline else self.outcomes.judged(request, failure, trip.begun)
+            error = as_scrapys(judged)
             self.outcomes.note_failure(request, trip, error)
             if error is failure:
                 raise
@@ -248,22 +252,8 @@ class FrontierDownloader:
 
     async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
-        trip.fetched = trip.outcome  # its host may be asked again
-        task = self.running.begin(trip)
-        trip.readers += 1
-        try:
-            await reading
-        except asyncio.CancelledError:
-            if not trip.abandoned:
-                raise
-            task.uncancel()
-            raise DownloadCancelledError("the crawl ends") from None
-        except BaseException as error:
-            self.on_lack(tamed(error))
-            raise
-        finally:
-            trip.readers -= 1
-            self.running.end(trip)
+        if not await read(trip, reading, self.running, self.on_lack):
+            raise DownloadCancelledError("the crawl ends")
 
     def in_flight(self, url: str) -> Outcome | None:
         """The use that the scheduler's request for this URL makes of its host: None while it is being downloaded.
@@ -323,7 +313,7 @@ class FrontierDownloader:
             try:
                 return await self.handlers.download_request_async(request)
             except Exception as error:
-                judged = self.outcomes.judged(request, error, begun)
+                judged = as_scrapys(self.outcomes.judged(request, error, begun))
                 if not is_untried(judged):
                     raise
                 wait = wait_of(judged)

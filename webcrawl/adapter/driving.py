@@ -6,38 +6,27 @@ What needs the request of every page, such as a downloader middleware, keeps the
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadCancelledError
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.fastpath.engine import Engine
-from webcrawl.adapter.handlers import LOST, FtpHandler, GopherHandler, HttpHandler, cut_short
+from webcrawl.adapter.handlers import FtpHandler, GopherHandler, HttpHandler
 from webcrawl.adapter.listeners import hears_any
 from webcrawl.adapter.logformat import QuietLogFormatter
-from webcrawl.adapter.request_links import cookies
-from webcrawl.adapter.request_meta import CUT, has_environment_proxy
+from webcrawl.adapter.request_meta import has_environment_proxy
 from webcrawl.adapter.request_passage import Giving
-from webcrawl.adapter.robots_request import ALONE, RobotsRequests
-from webcrawl.base.errors import lack
-from webcrawl.base.model import Exchange, Link, is_sitemap
-from webcrawl.base.url_text import host_of
-from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.base.model import Link
 from webcrawl.crawl.driver import Output
-from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.fetching import Fetching
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.errors import FetchError
-from webcrawl.net.protocols import PLAIN, Options, ProtocolModule
 
-LONG = Options(long=True)
 OF_REQUESTS = frozenset(  # signals with the request of a page
     (
         signals.request_reached_downloader,
@@ -48,16 +37,6 @@ OF_REQUESTS = frozenset(  # signals with the request of a page
 )
 OF_ITEMS = frozenset((signals.item_scraped, signals.item_dropped, signals.item_error))
 OURS = {"http": HttpHandler, "https": HttpHandler, "ftp": FtpHandler, "gopher": GopherHandler}
-
-
-class Asked(NamedTuple):
-    """What the outcome of a download depends on of what was asked, where no request was made."""
-
-    url: str
-    meta: Mapping[str, Any]
-
-    def __str__(self) -> str:
-        return f"<GET {self.url}>"
 
 
 def can_drive(crawler: Crawler) -> bool:
@@ -148,21 +127,22 @@ class FetchingSteps(PagesThroughScrapy):
     ) -> None:
         super().__init__(crawler, engine, finished)
         self._downloader, self._giving, self._robots = downloader, giving, robots
-        self._outcomes, self._running, self._moments = downloader.outcomes, downloader.running, downloader.moments
-        network = downloader.network
-        self._clients: dict[str, ProtocolModule] = {
-            "http": network.http,
-            "https": network.http,
-            "ftp": network.ftp,
-            "gopher": network.gopher,
-        }
-        http = downloader.handlers.by_scheme["http"]
-        self._wants_whole_pages = isinstance(http, HttpHandler) and http.wants_whole_pages
+        network, http = downloader.network, downloader.handlers.by_scheme["http"]
+        self._fetching = Fetching(
+            {"http": network.http, "https": network.http, "ftp": network.ftp, "gopher": network.gopher},
+            downloader.outcomes,
+            downloader.running,
+            giving.headers,
+            robots.conditions,
+            downloader.moments.ahead,
+            lambda: downloader.inline.turns,
+            downloader.count,
+            downloader.on_lack,
+            whole=isinstance(http, HttpHandler) and http.wants_whole_pages,
+        )
 
     def request(self, link: Link, trip: Trip) -> Request:
         return self._giving.request(link, trip)
-
-    # -- take
 
     def may_begin(self) -> bool:
         engine = self._engine
@@ -174,83 +154,14 @@ class FetchingSteps(PagesThroughScrapy):
             self._downloader.active.add(trip)
         return trip
 
-    # -- fetch
-
     async def fetch(self, trip: Trip) -> bool:
-        downloader, link = self._downloader, _link_of(trip)
-        turns = downloader.inline.turns
+        downloader = self._downloader
         try:
-            if turns is not None and turns.lines:
-                await turns.own(link)
-            return await self._attempted(trip, link)
+            return await self._fetching.fetch(trip, _link_of(trip))
         finally:
-            if turns is not None and turns.lines:
-                turns.own_left(host_of(link.url))
             downloader.active.discard(trip)
             if downloader.turned_away:  # else all that is due was begun, and this host is not yet due
                 self._giving.wake()
-
-    async def _attempted(self, trip: Trip, link: Link) -> bool:
-        """One download and its outcome."""
-        asked = Asked(link.url, ALONE if link.is_own else {})
-        trip.begun = time.monotonic()
-        try:
-            exchange = await self._downloaded(trip, link)
-        except Exception as error:  # noqa: BLE001 - the outcome says what it means
-            self._outcomes.note_failure(asked, trip, self._outcomes.judged(asked, error, trip.begun))
-            return False
-        self._outcomes.note_answer(asked, trip, exchange.status)
-        for ahead in self._moments.ahead:
-            if (reading := ahead(trip)) is not None:
-                await self._downloader.read(trip, reading)
-        return True
-
-    async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
-        """The answer of one of the crawl's own clients. What is raised is as Scrapy knows it."""
-        client = self._clients[link.url[: link.url.index(":")]]
-        headers, options = self._asks(link)
-        task = self._running.begin(trip)
-        try:
-            exchange = trip.exchange = await client.fetch(
-                link.url, headers, keep=trip.keep, watch=trip, options=options
-            )
-        except asyncio.CancelledError as error:
-            if not (trip.abandoned or trip.cut):
-                raise tamed(error) from None
-            task.uncancel()
-            raise DownloadCancelledError("the crawl ends" if trip.abandoned else "others need its slot") from None
-        except FetchError as error:
-            self._downloader.count([f"outcome/{error.name}"])
-            raise raised(error) from error
-        except Exception as error:
-            if lack(error):
-                self._downloader.on_lack(error)
-            raise
-        except BaseException as error:  # noqa: BLE001 - it is raised
-            raise tamed(error) from None
-        finally:
-            self._running.end(trip)
-            trip.source = None
-        if exchange.truncated or exchange.flaws:
-            self._downloader.count(flaws_of(exchange))
-        if exchange.truncated in LOST and self._wants_whole_pages and not link.is_prerequisite:
-            self._refuse(exchange)
-        return exchange
-
-    def _refuse(self, exchange: Exchange) -> NoReturn:
-        self._downloader.count([f"outcome/{LOST[exchange.truncated][0].name}"])
-        raise cut_short(exchange)
-
-    def _asks(self, link: Link) -> tuple[list[tuple[bytes, bytes]], Options]:
-        """The headers and the options of a link."""
-        sent = cookies(link)
-        headers = [(name.encode(), value) for name, value in sent.items()] if sent else []
-        if link.is_own:
-            headers += self._robots.conditions(link)
-            return headers, CUT if link.is_prerequisite else PLAIN
-        return headers + self._giving.headers(link), LONG if is_sitemap(link.path) else PLAIN
-
-    # -- hear
 
     def hear(self, trip: Trip) -> Output:
         return self._robots.pages_of(trip)

@@ -11,21 +11,22 @@ from typing import Any, NoReturn
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.exceptions import DownloadTimeoutError, ResponseDataLossError
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.request_meta import WHOLE, RequestOptions
+from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Timings, is_sitemap
 from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.crawl.download_outcomes import WHOLE
+from webcrawl.crawl.fetching import LOST
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.errors import BadOption, CutLate, CutShort, FetchError
+from webcrawl.net.errors import BadOption, FetchError
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, ProtocolModule, Source
 
@@ -68,14 +69,6 @@ class Sending:
 logger = logging.getLogger(__name__)
 
 MOST = 100  # lines about requests that ask for what there is not
-
-# Why a body is not whole, as errors, for spiders that want whole ones
-LOST: dict[str, tuple[type[FetchError], type[Exception]]] = {
-    "disconnect": (CutShort, ResponseDataLossError),
-    "unspecified": (CutShort, ResponseDataLossError),
-    "time": (CutLate, DownloadTimeoutError),
-}
-
 
 Render = Callable[[Request, Trip | None, Exchange], Awaitable[None]]
 
@@ -191,21 +184,13 @@ class HttpHandler(BaseDownloadHandler):
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
         """Fails for an answer of which a part is missing."""
-        error = cut_short(exchange)
-        self._count([f"outcome/{LOST[exchange.truncated][0].name}"])
-        raise error
+        error = LOST[exchange.truncated](f"{len(exchange.body)} bytes of it came")
+        self._count([f"outcome/{error.name}"])
+        raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
         """Counts, in the crawl's own counters, under the names of docs/hostile.md."""
         self._downloader.count(names)
-
-
-def cut_short(exchange: Exchange) -> Exception:
-    """The error of an answer of which a part is missing, for whoever wants it whole."""
-    ours, known = LOST[exchange.truncated]
-    error = known(f"{len(exchange.body)} bytes of it came")
-    error.__cause__ = ours(exchange.truncated)
-    return error
 
 
 class FtpHandler(HttpHandler):

@@ -17,7 +17,6 @@ from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.request_links import PRIVATE, referer, variant
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import KEY, give_trip
@@ -25,6 +24,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.inline import InlineDownloads, link_of
+from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl

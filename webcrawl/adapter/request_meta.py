@@ -19,11 +19,11 @@ from scrapy.utils.misc import build_from_crawler
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import enabled
 from webcrawl.base.settings.setting_kinds import number
+from webcrawl.crawl.download_outcomes import WHOLE
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
 from webcrawl.net.proxy import parse_proxy
 
-WHOLE = "download_fail_on_dataloss"
 OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))  # the client has none of these
 KEYS = frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | OF_FTP
 CUT = Options(cut=True)

@@ -204,7 +204,7 @@ class Giving:
         self._counts = counts or RequestCounts()
         self._crawl, self._spider, self._robots, self._waking = crawl, spider, robots, waking
         self._bandwidth, self._classes = bandwidth, classes
-        self._headers = crawl.parts.moments.request
+        self.headers = crawl.parts.moments.request  # what parts of the crawl have to send
         self._told: set[str] = set()
         self.driven = False
         self._made: Request | None = None  # of a link that the crawl's own loop has taken
@@ -288,7 +288,7 @@ class Giving:
             return self._robots.request(link.url, trip)
         self._counts.given += 1
         request = self.request(link, trip)
-        for headers in self._headers:
+        for headers in self.headers:
             request.headers.update(headers(link))
         return request
 
@@ -297,10 +297,6 @@ class Giving:
         if link.is_own:
             return self._robots.request(link.url, trip)
         return to_request(link, self._spider, trip, classes=self._classes, held=self._held)
-
-    def headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """What parts of the crawl have to send with the request of a link."""
-        return [pair for headers in self._headers for pair in headers(link)]
 
     def wake(self) -> None:
         """Something may be due."""

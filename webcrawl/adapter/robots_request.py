@@ -16,6 +16,7 @@ from webcrawl.base.model import Link, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl import NO_OUTCOMES
+from webcrawl.crawl.fetching import OF_ROBOTS
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
@@ -27,13 +28,7 @@ STOPPED = (
     "%s: a downloader middleware stopped the request for this robots.txt; "
     "nothing is fetched from hosts whose rules are not known (this is said once)"
 )
-ALONE = {
-    "dont_redirect": True,
-    "dont_retry": True,
-    "dont_cache": True,
-    "handle_httpstatus_all": True,
-    "download_fail_on_dataloss": False,  # the rules that came are better than none
-}
+ALONE = {"dont_redirect": True, "dont_cache": True, "handle_httpstatus_all": True, **OF_ROBOTS}
 WAY = frozenset(("proxy", "bindaddress"))  # of the request that needs the rules: there may be no other way to the host
 
 

@@ -28,7 +28,6 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
-from webcrawl.adapter.inline_turns import Turns
 from webcrawl.adapter.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.periodic import Waking, from_thread
@@ -55,6 +54,7 @@ from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
+from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.trip import Trip

@@ -5,8 +5,8 @@ from collections import deque
 
 import pytest
 
-from webcrawl.adapter.inline_turns import Turns
 from webcrawl.base.model import Link, Outcome, Status
+from webcrawl.crawl.inline_turns import Turns
 
 ONE, TWO, OTHER = Link("http://a.test/1"), Link("http://a.test/2"), Link("http://b.test/1")
 NEVER = float("inf")

@@ -4,27 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
-from scrapy.exceptions import (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-    UnsupportedURLSchemeError,
-)
-from scrapy.utils.python import global_object_name
-
-from webcrawl.adapter.download_errors import raised
-from webcrawl.adapter.download_moments import DownloadMoments
-from webcrawl.adapter.request_meta import WHOLE
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.crawl.crawl import NO_OUTCOMES
-from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.outcomes import ACCEPTED
@@ -36,16 +21,7 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED
 
 logger = logging.getLogger(__name__)
 
-# How downloads by somebody else's handler may fail; anything else is a mistake in code
-EXPECTED = (
-    CannotResolveHostError,
-    DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
-    DownloadTimeoutError,
-    ResponseDataLossError,
-)
-
+WHOLE = "download_fail_on_dataloss"  # in what was asked: whether the answer is to be whole
 # Why a body is not whole that may be so next time; how much of one is kept is the crawl's own choice (`length`), and
 # broken chunks (`unspecified`) are the server's way
 SHORT = ("disconnect", "time")
@@ -69,18 +45,21 @@ class Outcomes:
 
     def __init__(
         self,
-        moments: DownloadMoments,
+        failed: Sequence[Callable[[Link, FetchError], object]],
+        unfinished: Sequence[Callable[[Trip], object]],
         clock: RunningClock,
         *,
         whole: bool,
         ours: Collection[Proxy] = (),
         retry_times: int = 2,
     ) -> None:
-        """`whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them.
+        """`failed` hears of failures of the crawl's own clients, `unfinished` of answers that may be asked for again.
+
+        `whole`: whether answers are to be whole, unless a request says otherwise. `ours`: proxies of all of them.
 
         `retry_times`: how often a spider's own request is tried again whose connection was dropped.
         """
-        self._moments, self._clock = moments, clock
+        self._failed, self._unfinished, self._clock = failed, unfinished, clock
         self._whole, self._ours = whole, ours
         self._retry_times = retry_times
         self._answered_at = float("-inf")  # by whatever way
@@ -101,20 +80,22 @@ class Outcomes:
             self._note_unfinished(request, trip, outcome, exchange)
 
     def note_failure(self, request: Asked, trip: Trip, error: Exception) -> None:
-        trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else _status(error, request), trip.begun)
-        trip.failure = global_object_name(type(error))
+        """Note the outcome of a download that has failed; what a client of the crawl's raised may be its cause."""
+        cause = fetch_error(error)
+        trip.outcome = outcome = outcome_of(Status.DEFERRED if trip.cut else self._status(error, request), trip.begun)
+        trip.failure = self.name_of(error)
         outcome.seconds -= self._clock.lost_since(trip.begun)
         outcome.wait, outcome.retries = wait_of(error), _retries(request.meta)
         if outcome.retries is None and outcome.status == Status.CONNECTION_LOST and _has_errback(trip):
             outcome.retries = self._retry_times  # as in Scrapy: its errback is called, whatever is known of the host
         outcome.answered, outcome.permanent = trip.exchange is not None, _permanent(error)
         outcome.doubtful, outcome.short = _doubtful(error), _short(trip.exchange)
-        if isinstance(error.__cause__, ProxyFailed) and not trip.inline and self._is_its_own(error.__cause__):
+        if isinstance(cause, ProxyFailed) and not trip.inline and self._is_its_own(cause):
             outcome.status, outcome.by_proxy = Status.CONNECT_FAILED, True
         trip.comes_again = outcome.status in NO_OUTCOMES
-        if trip.link is not None and isinstance(error.__cause__, FetchError):
-            for hear in self._moments.failed:
-                hear(trip.link, error.__cause__)
+        if trip.link is not None and cause is not None and not (trip.cut or trip.abandoned):
+            for hear in self._failed:
+                hear(trip.link, cause)
 
     def _is_its_own(self, error: ProxyFailed) -> bool:
         """Return whether the failure is the request's that chose this proxy: other ways to the web work."""
@@ -133,30 +114,44 @@ class Outcomes:
                 outcome.status, outcome.wait, outcome.doubtful = Status.UNTRIED, STOPPED, False
         failed = outcome.status >= 400 or outcome.short or (outcome.status == ACCEPTED and outcome.wait)
         if failed and not (trip.inline or trip.is_prerequisite):
-            for hear in self._moments.unfinished:
+            for hear in self._unfinished:
                 hear(trip)
 
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
-        """Return the error of a download, or Untried's if our network was out or this process stood still.
+        """Return the error of a download, or Untried if our network was out or this process stood still.
 
         Neither the URL nor its host is charged with that one.
         """
-        cause = error.__cause__
-        if not isinstance(cause, FetchError):
+        cause = fetch_error(error)
+        if cause is None:
             return error
         if cause.sign in DOUBTFUL and self._clock.lost_since(begun):
-            return _untried(NotRunning(str(error), wait=STOPPED))
+            return NotRunning(str(error), wait=STOPPED)
         if self.uplink is None:
             return error
         wait = self.uplink.failed(request.url, cause, begun, time.monotonic())
-        return error if wait is None else _untried(NoNetwork(str(error), wait=wait))
+        return error if wait is None else NoNetwork(str(error), wait=wait)
+
+    def name_of(self, error: Exception) -> str:
+        """Under which name statistics know this error."""
+        return f"{type(error).__module__}.{type(error).__qualname__}"
+
+    def _status(self, error: Exception, request: Asked) -> int:
+        if is_untried(error) or lack(error):
+            return Status.UNTRIED
+        cause = fetch_error(error)
+        return cause.status if cause is not None else self.status_of_other(error, request)
+
+    def status_of_other(self, error: Exception, request: Asked) -> int:
+        """Return the status of a download that no server can have made fail. It is a mistake in code."""
+        logger.error("Error downloading %s", request, exc_info=error)
+        return Status.UNEXPECTED
 
 
-def _untried(ours: Untried) -> Exception:
-    """Return the error as Scrapy knows it, with ours as its cause."""
-    theirs = raised(ours)
-    theirs.__cause__ = ours
-    return theirs
+def fetch_error(error: Exception) -> FetchError | None:
+    """What a client of the crawl's has raised: this error, or its cause."""
+    found = error if isinstance(error, FetchError) else error.__cause__
+    return found if isinstance(found, FetchError) else None
 
 
 def _has_errback(trip: Trip) -> bool:
@@ -166,12 +161,13 @@ def _has_errback(trip: Trip) -> bool:
 
 def is_untried(error: Exception) -> bool:
     """Return whether no request was sent because this machine lacked something, whoever's handler it is."""
-    return isinstance(error.__cause__, Untried) or (isinstance(error, OSError) and is_ours(error))
+    return isinstance(fetch_error(error), Untried) or (isinstance(error, OSError) and is_ours(error))
 
 
 def _doubtful(error: Exception) -> bool:
     """Return whether the failure may be our own network's."""
-    return isinstance(error.__cause__, FetchError) and error.__cause__.sign in DOUBTFUL
+    cause = fetch_error(error)
+    return cause is not None and cause.sign in DOUBTFUL
 
 
 def _short(exchange: Exchange | None) -> str:
@@ -181,12 +177,14 @@ def _short(exchange: Exchange | None) -> str:
 
 def wait_of(error: Exception) -> float:
     """Return for how many seconds this machine will lack what the request needed."""
-    return error.__cause__.wait if isinstance(error.__cause__, Untried) else 0.0
+    cause = fetch_error(error)
+    return cause.wait if isinstance(cause, Untried) else 0.0
 
 
 def _permanent(error: Exception) -> bool:
     """Return whether asking again soon would end in the same way."""
-    return isinstance(error.__cause__, FetchError) and error.__cause__.permanent
+    cause = fetch_error(error)
+    return cause is not None and cause.permanent
 
 
 def _retries(meta: Mapping[str, Any]) -> int | None:
@@ -202,21 +200,6 @@ def outcome_of(status: int, begun: float) -> Outcome:
     at = time.time()  # first: if the core is taken away in between, the host's wait is longer than the log says
     ended = time.monotonic()
     return Outcome(status, ended - begun, at=at, ended=ended)
-
-
-def _status(error: Exception, request: Asked) -> int:
-    """Return the status of a failed download. Log the errors that no server can cause, with their tracebacks."""
-    if is_untried(error) or lack(error):
-        return Status.UNTRIED
-    if isinstance(error.__cause__, FetchError):
-        return error.__cause__.status
-    if isinstance(error, UnsupportedURLSchemeError):
-        return Status.UNSUPPORTED
-    if needs_no_host(request.url):  # a page may have written it
-        logger.warning("Error downloading %.200s: %s", request, error)
-    elif not isinstance(error, EXPECTED):
-        logger.error("Error downloading %s", request, exc_info=error)
-    return Status.UNEXPECTED
 
 
 def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:

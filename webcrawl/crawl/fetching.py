@@ -1,0 +1,158 @@
+"""The download of a link by the crawl's own clients: its outcome, and what is done with its answer first."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from webcrawl.base.errors import lack
+from webcrawl.base.model import Exchange, Link, is_sitemap
+from webcrawl.base.url_text import host_of
+from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.crawl.download_outcomes import WHOLE, Outcomes
+from webcrawl.crawl.inline_turns import Turns
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.redirect_chain import cookie_header
+from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.trip import Trip
+from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
+from webcrawl.net.http_request import Headers
+from webcrawl.net.protocols import PLAIN, Options, ProtocolModule
+
+CUT, LONG = Options(cut=True), Options(long=True)
+# Why a body is not whole, for whoever wants whole ones
+LOST: dict[str, type[FetchError]] = {"disconnect": CutShort, "unspecified": CutShort, "time": CutLate}
+OF_ROBOTS = {"dont_retry": True, WHOLE: False}  # the rules that came are better than none
+
+
+class Asked(NamedTuple):
+    """What was asked, as far as the outcome depends on it."""
+
+    url: str
+    meta: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"<GET {self.url}>"
+
+
+class Fetching:
+    """Fetches links that need no more than their URL."""
+
+    def __init__(
+        self,
+        clients: Mapping[str, ProtocolModule],
+        outcomes: Outcomes,
+        running: Running,
+        headers: Sequence[Callable[[Link], Headers]],
+        of_robots: Callable[[Link], Headers],
+        ahead: Sequence[Callable[[Trip], Awaitable[None] | None]],
+        turns: Callable[[], Turns | None],
+        count: Callable[[Iterable[str]], object],
+        on_lack: Callable[[Exception], object],
+        *,
+        whole: bool = False,
+    ) -> None:
+        """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a robots.txt.
+
+        `ahead`: what is done with an answer before its page is made. `turns`: of downloads that somebody awaits, which
+        may have borrowed the host. `whole`: whether a body of which a part is missing is a failure.
+        """
+        self._clients, self._outcomes, self._running = clients, outcomes, running
+        self._headers, self._of_robots, self._ahead, self._turns = headers, of_robots, ahead, turns
+        self._count, self._on_lack, self._whole = count, on_lack, whole
+
+    async def fetch(self, trip: Trip, link: Link) -> bool:
+        """Fetches a link, and notes the outcome in its trip. Return whether there is an answer to go on with."""
+        turns = self._turns()
+        if turns is None or not turns.lines:
+            return await self._attempted(trip, link)
+        await turns.own(link)
+        try:
+            return await self._attempted(trip, link)
+        finally:
+            turns.own_left(host_of(link.url))
+
+    async def _attempted(self, trip: Trip, link: Link) -> bool:
+        asked = Asked(link.url, OF_ROBOTS if link.is_own else {})
+        trip.begun = time.monotonic()
+        try:
+            exchange = await self._downloaded(trip, link)
+        except Exception as error:  # noqa: BLE001 - the outcome says what it means
+            self._outcomes.note_failure(asked, trip, self._outcomes.judged(asked, error, trip.begun))
+            return False
+        self._outcomes.note_answer(asked, trip, exchange.status)
+        for ahead in self._ahead:
+            reading = ahead(trip)
+            if reading is not None and not await read(trip, reading, self._running, self._on_lack):
+                return False
+        return True
+
+    async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
+        client = self._clients[link.url[: link.url.index(":")]]
+        headers, options = self._asks(link)
+        task = self._running.begin(trip)
+        try:
+            exchange = trip.exchange = await client.fetch(
+                link.url, headers, keep=trip.keep, watch=trip, options=options
+            )
+        except asyncio.CancelledError as error:
+            if not (trip.abandoned or trip.cut):
+                raise tamed(error) from None
+            task.uncancel()
+            raise Cancelled("the crawl ends" if trip.abandoned else "others need its slot") from None
+        except FetchError as error:
+            self._count([f"outcome/{error.name}"])
+            raise
+        except Exception as error:
+            if lack(error):
+                self._on_lack(error)
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised
+            raise tamed(error) from None
+        finally:
+            self._running.end(trip)
+            trip.source = None
+        if exchange.truncated or exchange.flaws:
+            self._count(flaws_of(exchange))
+        if self._whole and exchange.truncated in LOST and not link.is_prerequisite:
+            self._refuse(exchange)
+        return exchange
+
+    def _refuse(self, exchange: Exchange) -> NoReturn:
+        """Fails for an answer of which a part is missing."""
+        kind = LOST[exchange.truncated]
+        self._count([f"outcome/{kind.name}"])
+        raise kind(f"{len(exchange.body)} bytes of it came")
+
+    def _asks(self, link: Link) -> tuple[list[tuple[bytes, bytes]], Options]:
+        """The headers and the options of a link."""
+        sent = cookie_header(link.chain, link.url) if link.chain else b""
+        headers = [(b"Cookie", sent)] if sent else []
+        if link.is_own:
+            return [*headers, *self._of_robots(link)], CUT if link.is_prerequisite else PLAIN
+        for more in self._headers:
+            headers += more(link)
+        return headers, LONG if is_sitemap(link.path) else PLAIN
+
+
+async def read(trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]) -> bool:
+    """Waits while an answer is read. False if the crawl ended meanwhile, or could not: its page is fetched again."""
+    trip.fetched = trip.outcome  # its host may be asked again
+    task = running.begin(trip)
+    trip.readers += 1
+    try:
+        await reading
+    except asyncio.CancelledError:
+        if not trip.abandoned:
+            raise
+        task.uncancel()
+        return False
+    except BaseException as error:  # noqa: BLE001 - the crawl ends because of it
+        on_lack(tamed(error))
+        return False
+    finally:
+        trip.readers -= 1
+        running.end(trip)
+    return True
