@@ -9,11 +9,11 @@ from contextlib import suppress
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.adapter.exhaustion_watch import Alarm
+from webcrawl.crawl.exhaustion_watch import Alarm
 
 DEAF = """
 import signal, sys, threading
-from webcrawl.adapter.exhaustion_watch import Alarm
+from webcrawl.crawl.exhaustion_watch import Alarm
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 alarm = Alarm()
 alarm.arm(0.05)

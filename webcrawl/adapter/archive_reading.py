@@ -27,8 +27,6 @@ from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.driving import PagesThroughScrapy, can_drive
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import Inline
-from webcrawl.adapter.page_end import PageEnd
-from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
@@ -44,6 +42,8 @@ from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.driver import Driver, Output
+from webcrawl.crawl.page_end import PageEnd
+from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
@@ -107,7 +107,7 @@ class RereadingScheduler(FrontierScheduler):
             robots,
             self.moments.archiving,
             downloader.barrier,
-            downloader.inline,
+            lambda: downloader.inline.cut_short,
             Bandwidth(),
             self.fail,
         )

@@ -11,10 +11,10 @@ from typing import Any
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.crawl_end import as_failure, close_spider
-from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
 from webcrawl.base.errors import lack
 from webcrawl.crawl.barrier import Barrier, CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 

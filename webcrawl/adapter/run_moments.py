@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from webcrawl.adapter.page_end import Archiving
+from webcrawl.crawl.page_end import Archiving
 
 if TYPE_CHECKING:
     from webcrawl.content.page import Page

@@ -29,9 +29,7 @@ from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.last_pages import LastPages, Way, closed, of, unreturned
-from webcrawl.adapter.page_end import PageEnd
 from webcrawl.adapter.periodic import Waking, from_thread
-from webcrawl.adapter.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
@@ -55,8 +53,10 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.inline_turns import Turns
+from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
@@ -219,7 +219,17 @@ class FrontierScheduler:
         )
         barrier, inline = downloader.barrier, downloader.inline
         retried = partial(count_retry, self.crawler.stats)
-        end = PageEnd(crawl, self.visitor, robots, archiving, barrier, inline, bandwidth, self.fail, retried)
+        end = PageEnd(
+            crawl,
+            self.visitor,
+            robots,
+            archiving,
+            barrier,
+            lambda: inline.cut_short,
+            bandwidth,
+            self.fail,
+            retried,
+        )
         self._install(end.finished)
         books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)

@@ -11,11 +11,11 @@ import logging
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from webcrawl.adapter.reading_ahead import Ahead
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.html.trees import markup
 from webcrawl.content.scoring.scoring import DIED, Body, ScoreProcess
+from webcrawl.crawl.reading_ahead import Ahead
 from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker

@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from webcrawl.adapter.exhaustion_watch import ExhaustionWatch
 from webcrawl.base.errors import lack, words_of
+from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
 from webcrawl.store.errors import StoreError
 
 NO_THREAD = RuntimeError("can't start new thread")

@@ -1,4 +1,4 @@
-"""The end of a page's way through Scrapy: what it writes is written, its URL is booked, and it leaves the barrier."""
+"""The end of a trip: what its page writes is written, its URL is booked, and it leaves the barrier."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Protocol
 
-from webcrawl.adapter.inline_downloads import Inline
-from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
@@ -25,6 +23,12 @@ class CountRetry(Protocol):
     """Hears of each download that has ended, and whether its URL is retried."""
 
     def __call__(self, trip: Trip, /, *, again: bool) -> None: ...
+
+
+class Robots(Protocol):
+    """What becomes of a robots.txt that nobody has heard."""
+
+    def end(self, trip: Trip) -> None: ...
 
 
 class Archiving:
@@ -47,24 +51,25 @@ class PageEnd:
         self,
         crawl: Crawl,
         visitor: Visitor,
-        robots: RobotsRequests,
+        robots: Robots,
         archiving: Archiving,
         barrier: Barrier,
-        inline: Inline,
+        is_cut_short: Callable[[], bool],
         bandwidth: Bandwidth,
         fail: Callable[[Exception], None],
         count_retry: CountRetry | None = None,
     ) -> None:
+        """`is_cut_short`: whether the end of the crawl has cut short a download that a page awaited."""
         self._count_retry = count_retry
         self._crawl, self._visitor, self._robots, self._archiving = crawl, visitor, robots, archiving
-        self._barrier, self._inline, self._bandwidth, self._fail = barrier, inline, bandwidth, fail
+        self._barrier, self._is_cut_short, self._bandwidth, self._fail = barrier, is_cut_short, bandwidth, fail
 
     def finished(self, trip: Trip) -> None:
         """Its way is over, pipelines included."""
         trip.booked = True
         if self._bandwidth.rate and trip.link is not None:
             self._bandwidth.finished(_size(trip))
-        if not (trip.abandoned or self._inline.cut_short):
+        if not (trip.abandoned or self._is_cut_short()):
             try:
                 self._book(trip)
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done

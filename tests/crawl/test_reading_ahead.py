@@ -8,8 +8,8 @@ from scrapy.exceptions import DownloadCancelledError
 
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.reading_ahead import LARGE, ReadingAhead
 from webcrawl.base.model import Link, Outcome
+from webcrawl.crawl.reading_ahead import LARGE, ReadingAhead
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 
