@@ -8,8 +8,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.checkpointing import Checkpointing, by_turns
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import Outputs

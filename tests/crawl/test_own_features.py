@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.crawl.test_assembly import values
-from webcrawl.adapter.crawl_end import as_failure
 from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.failures import as_failure
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.own_features import PREFIX, open_features
 from webcrawl.crawl.rules import hearing_of, prioritizer_of

@@ -3,9 +3,8 @@
 import asyncio
 import time
 
-from webcrawl.adapter import last_pages, standstill
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.crawl import barrier
+from webcrawl.crawl import barrier, last_pages, standstill
 
 
 def is_it(page):

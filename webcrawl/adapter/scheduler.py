@@ -19,16 +19,24 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.checkpointing import Checkpointing, by_turns
 from webcrawl.adapter.commanding import heed
-from webcrawl.adapter.crawl_end import BROKEN, FINISHED, HURRIED, EndedBadly, has_lost_a_feed, hush, is_news, tell
+from webcrawl.adapter.crawl_end import (
+    BROKEN,
+    FINISHED,
+    HURRIED,
+    EndedBadly,
+    close_spider,
+    has_lost_a_feed,
+    hush,
+    is_news,
+    tell,
+)
 from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
 from webcrawl.adapter.driving import FetchingSteps, can_drive, can_fetch
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
-from webcrawl.adapter.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import Callbacks, has_errback
@@ -38,7 +46,6 @@ from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.run_moments import RunEnd, RunMoments
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
-from webcrawl.adapter.standstill import Standstill
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
@@ -50,13 +57,16 @@ from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.checkpointing import Checkpointing, by_turns
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.inline_turns import Turns
+from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
+from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
@@ -92,7 +102,7 @@ class FrontierScheduler:
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
-        self.keeping, self.waking, self.hive = Checkpointing(crawler), Waking(), HiveSide()
+        self.keeping, self.waking, self.hive = Checkpointing(partial(close_spider, crawler)), Waking(), HiveSide()
         self.moments, self.counts = RunMoments(), RequestCounts()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.checkpointing import Checkpointing
 from webcrawl.adapter.run_moments import RunEnd
+from webcrawl.crawl.checkpointing import Checkpointing
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.errors import StoreError
 

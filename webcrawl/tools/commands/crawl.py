@@ -28,15 +28,16 @@ from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.crawl_end import EndedBadly, was_told, where
+from webcrawl.adapter.crawl_end import EndedBadly, was_told
 from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.exhaustion_watch import Alarm
+from webcrawl.crawl.failures import where
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.standstill import Standstill
+    from webcrawl.crawl.standstill import Standstill
 
 SAME = 0.5  # seconds within which further signals count as the one before
 LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it

@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scrapy.crawler import Crawler
-
-from webcrawl.adapter.crawl_end import as_failure, close_spider
 from webcrawl.base.errors import lack
 from webcrawl.crawl.barrier import Barrier, CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
+from webcrawl.crawl.failures import as_failure
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
@@ -32,8 +30,9 @@ class Checkpointing:
     _barrier: Barrier
     _may_be_stuck: Callable[[], bool]
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
+    def __init__(self, end: Callable[[str], object]) -> None:
+        """`end` ends the crawl, for the reason that it is given."""
+        self._end = end
         self.failed: StoreError | None = None
         self.over = True  # until it is opened, and once the last checkpoint was taken: what is done now is lost
         self.waiters = CheckpointWaiters()
@@ -98,7 +97,7 @@ class Checkpointing:
             self.failed, told = as_failure(error, self.saved)
             self.waiters.tell(self.failed)
             logger.critical("%s", self.failed, exc_info=None if told else error)
-            close_spider(self._crawler, STORE_FAILED)
+            self._end(STORE_FAILED)
 
 
 async def by_turns(slices: Iterator[float | None], clock: Callable[[], float] = time.perf_counter) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from tests.support.crawling import PATIENCE
 from tests.support.places import ROOT
-from webcrawl.adapter import standstill
-from webcrawl.adapter.standstill import Standstill
+from webcrawl.crawl import standstill
+from webcrawl.crawl.standstill import Standstill
 
 
 def blocking(seconds):
@@ -68,7 +68,7 @@ def test_a_program_that_runs_the_loop_is_not_named(caplog):
 
 STOPPED = """
 import asyncio
-from webcrawl.adapter import standstill
+from webcrawl.crawl import standstill
 standstill.LOOK = 0.05
 async def go():
     watch = standstill.Standstill(asyncio.get_running_loop(), str)
@@ -95,7 +95,7 @@ def test_a_process_that_was_stopped_stands_not_still():
 
 SILENCED = """
 import asyncio, fcntl, logging, os, signal, sys
-from webcrawl.adapter import standstill
+from webcrawl.crawl import standstill
 standstill.LOOK = standstill.WORDLESS = 0.05
 reads, writes = os.pipe()
 fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)

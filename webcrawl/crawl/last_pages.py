@@ -10,10 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from scrapy.utils.asyncio import call_later
-
-from webcrawl.adapter.crawl_end import suspended
 from webcrawl.base.readable import count, readable
+from webcrawl.crawl.failures import suspended
 from webcrawl.crawl.trip import Trip
 
 logger = logging.getLogger(__name__)
@@ -53,8 +51,8 @@ class LastPages:
     def __init__(self, ways: Sequence[Way], what: str) -> None:
         """`what` becomes of pages that do not come back."""
         self._ways, self._what = ways, what
-        call_later(SAID, self._say)
-        call_later(LEFT, self._cancel)
+        asyncio.get_running_loop().call_later(SAID, self._say)
+        asyncio.get_running_loop().call_later(LEFT, self._cancel)
 
     def _say(self) -> None:
         if pages := unreturned(self._ways):
@@ -68,7 +66,7 @@ class LastPages:
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
             for way in self._ways:
                 way.cancel()
-                call_later(CANCELLED, way.forsake)
+                asyncio.get_running_loop().call_later(CANCELLED, way.forsake)
 
 
 def unreturned(ways: Iterable[Way]) -> dict[Trip, Any]:

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from webcrawl.adapter.crawl_end import depth, place
+from webcrawl.crawl.failures import depth, place
 from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)

@@ -1,0 +1,86 @@
+"""How a failure is told, and where in the user's own code it was."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+from traceback import FrameSummary, extract_stack, extract_tb
+from types import FrameType
+from typing import Any
+
+from webcrawl.base.errors import lack
+from webcrawl.base.own_code import OwnCodeError
+from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.store.errors import StoreError
+
+_NOT_THE_USERS = (  # ours, Python's, what is installed, what has no file
+    f"{Path(__file__).parents[1]}{os.sep}",
+    *(f"{sysconfig.get_path(kind)}{os.sep}" for kind in ("stdlib", "platstdlib", "purelib", "platlib")),
+    "<",
+)
+
+
+def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
+    """The error as the crawl keeps it, and whether its line says all; `saved`: after which checkpoint it came.
+
+    What the system refused is one line; anything else is a bug, and has a traceback.
+    """
+    if isinstance(error, StoreError):
+        return error, True
+    refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
+    words = str(error) if isinstance(error, OwnCodeError) else repr(error)
+    failure = StoreError(f"{refused}: nothing {saved} is kept" if refused else f"half a change: {words}{where(error)}")
+    failure.__cause__ = error
+    return failure, bool(refused)
+
+
+def where(error: BaseException) -> str:
+    """The last line of code that is neither ours nor a library's: a filter's or prioritizer's of the user's own."""
+    line = _of_the_user(extract_tb(error.__traceback__))
+    return f" in {line}" if line else ""
+
+
+def place(frame: FrameType, below: int = 0) -> str:
+    """Return the last such line of a running thread; without one, the last line of all.
+
+    `below`: so many of its first lines started the event loop, as the user's own program may; they do not count.
+    """
+    lines = extract_stack(frame)
+    return _of_the_user(lines[below:]) or _line(lines[-1])
+
+
+def depth(frame: FrameType | None) -> int:
+    """Return how many lines of a thread led to this frame, itself included."""
+    lines = 0
+    while frame is not None:
+        lines, frame = lines + 1, frame.f_back
+    return lines
+
+
+def suspended(coroutine: Any) -> str:
+    """The last such line in which a coroutine waits; empty if it is not known."""
+    lines: list[FrameSummary] = []
+    while coroutine is not None:
+        frame, coroutine = _next(coroutine)
+        if frame is not None:
+            lines += extract_stack(frame, limit=1)
+    return _of_the_user(lines)
+
+
+def _next(coroutine: Any) -> tuple[FrameType | None, Any]:
+    """Its frame, and what it waits for."""
+    for kind, awaited in (("cr", "await"), ("gi", "yieldfrom"), ("ag", "await")):
+        if hasattr(coroutine, f"{kind}_frame"):
+            return getattr(coroutine, f"{kind}_frame"), getattr(coroutine, f"{kind}_{awaited}")
+    return None, None
+
+
+def _of_the_user(lines: Iterable[FrameSummary]) -> str:
+    theirs = [one for one in lines if not one.filename.startswith(_NOT_THE_USERS)]
+    return _line(theirs[-1]) if theirs else ""
+
+
+def _line(line: FrameSummary) -> str:
+    return f"{line.name} ({line.filename}, line {line.lineno})"
