@@ -45,7 +45,13 @@ START = "start"
 OTHER = "other"
 CALLER = ""  # its callers are charged
 
-SCHEDULER = ("scheduler", "request_passage", "page_end", "checkpointing", "periodic")
+SCHEDULER = (
+    "adapter/scheduler",
+    "adapter/request_passage",
+    "adapter/periodic",
+    "crawl/page_end",
+    "crawl/checkpointing",
+)
 
 # The longest matching prefix of a file's name decides. C code counts as the line of Python that called it. What only
 # the event loop calls is uvloop's own code, OpenSSL, and the kernel's work on sockets.
@@ -71,6 +77,8 @@ FILES: Mapping[str, str] = {
     "webcrawl/net/robots": ROBOTS,
     "webcrawl/crawl/admission.py": ROBOTS,
     "webcrawl/adapter/robots_request.py": ROBOTS,
+    "webcrawl/crawl/robots_hearing.py": ROBOTS,
+    "webcrawl/crawl/fetching.py": HTTP,
     "webcrawl/content/html/": PARSING,
     "webcrawl/crawl/page_reading.py": PARSING,
     "webcrawl/urls/": URLS,
@@ -82,7 +90,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,
     "webcrawl/crawl/barrier.py": FRONTIER,
-    **dict.fromkeys((f"webcrawl/adapter/{name}.py" for name in SCHEDULER), FRONTIER),
+    **dict.fromkeys((f"webcrawl/{name}.py" for name in SCHEDULER), FRONTIER),
     "webcrawl/crawl/seeding.py": FRONTIER,
     "webcrawl/urls/seeds/": FRONTIER,
     "webcrawl/record/warc/": WARC,
