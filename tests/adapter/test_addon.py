@@ -50,12 +50,15 @@ class TestSettings:
         """The project's own extensions, pipelines and middlewares stay beside the crawl's, which it can switch off."""
         mine = {"tests.adapter.test_addon.Shop": 300}
         found = updated(
-            {"EXTENSIONS": mine | {"webcrawl.adapter.extensions.progress.Progress": None}, "ITEM_PIPELINES": mine}
+            {
+                "EXTENSIONS": mine | {"webcrawl.adapter.extensions.process_progress.Progress": None},
+                "ITEM_PIPELINES": mine,
+            }
         )
 
         extensions = found.getwithbase("EXTENSIONS")
         assert extensions["tests.adapter.test_addon.Shop"] == 300
-        assert extensions["webcrawl.adapter.extensions.progress.Progress"] is None
+        assert extensions["webcrawl.adapter.extensions.process_progress.Progress"] is None
         assert extensions["webcrawl.adapter.extensions.checkpoints.Checkpoints"] == 100
         assert extensions["scrapy.extensions.corestats.CoreStats"] == 0
         assert found.getwithbase("ITEM_PIPELINES").keys() >= {*mine, "webcrawl.adapter.pipelines.warc.WarcPipeline"}

@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.scrapy_outcomes import ScrapyOutcomes
+from webcrawl.adapter.download_errors import ScrapyOutcomes
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadHead, ConnectFailed, ConnectionLost, DnsFailed, TimedOut, TlsFailed

@@ -6,7 +6,7 @@ import json
 from scrapy.exporters import JsonLinesItemExporter
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
-from webcrawl.adapter.page_json import to_json
+from webcrawl.adapter.feeds import to_json
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
 

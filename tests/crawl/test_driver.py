@@ -44,6 +44,9 @@ class Steps:
         trip.booked = True
         self.done.append(trip)
 
+    def fail(self, error):
+        self.done.append(error)
+
     def rest(self):
         self.rested += 1
 
@@ -147,6 +150,21 @@ class TestLife:
         run(steps, until_rest)
 
         assert steps.done == [error, trips[0], error, trips[1]]
+
+    def test_what_fails_while_a_trip_is_taken_ends_the_crawl(self):
+        """The frontier was in the middle of something, which is half done now."""
+        steps, error = Steps(page()), ValueError()
+
+        def take():
+            raise error
+
+        async def once(_driver):
+            await asyncio.sleep(0.01)
+
+        steps.take = take
+        run(steps, once)
+
+        assert steps.done == [error]
 
     def test_nothing_is_begun_without_room(self):
         """Answers that wait or are in work count by their bytes."""

@@ -29,7 +29,7 @@ UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a
         "webcrawl.crawl.hive.member",
         "webcrawl.crawl.hive_parts",
     ),
-    *("webcrawl.adapter.rendering_check", "webcrawl.crawl.rendering"),
+    *("webcrawl.adapter.browser_on_need", "webcrawl.crawl.rendering"),
     *("webcrawl.content.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
 }
 
@@ -53,8 +53,10 @@ def test_extensions_of_the_users_stand_beside_the_crawls():
     """`-s EXTENSIONS=…` takes away neither checkpoints nor anything else; None switches one off by its name."""
     given = Settings()
     given.setmodule(settings)
-    given.set("EXTENSIONS", {"myproject.Mine": 500, "webcrawl.adapter.extensions.progress.Progress": None}, "cmdline")
+    given.set(
+        "EXTENSIONS", {"myproject.Mine": 500, "webcrawl.adapter.extensions.process_progress.Progress": None}, "cmdline"
+    )
 
     found = build_component_list(given.getwithbase("EXTENSIONS"))
-    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.adapter.extensions.progress.Progress"}
+    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.adapter.extensions.process_progress.Progress"}
     assert "myproject.Mine" in found

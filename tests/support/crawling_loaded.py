@@ -17,7 +17,7 @@ NAMES = (
         "scrapy.core.downloader.handlers._aiohttp",
         "scrapy.pqueues",
     ),
-    *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.page_json"),
+    *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.feeds"),
     *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.statistics"),
     *(
         "webcrawl.adapter.archive_reading",

@@ -67,11 +67,11 @@ COMPONENTS: dict[str, Any] = {
     "DOWNLOADER": "webcrawl.adapter.archive_reading.RereadingDownloader",
 }
 EXTENSIONS = {
-    "webcrawl.adapter.extensions.progress.Progress": None,
+    "webcrawl.adapter.extensions.process_progress.Progress": None,
     "webcrawl.adapter.extensions.bound.Bound": None,
     "webcrawl.adapter.extensions.summary.Summary": None,
     "webcrawl.adapter.extensions.history.History": None,
-    "webcrawl.adapter.extensions.identity.Identity": None,
+    "webcrawl.adapter.extensions.summary.Identity": None,
     "webcrawl.adapter.extensions.redis_seeds.RedisSeeds": None,
     "webcrawl.adapter.extensions.control.Control": None,
     "webcrawl.adapter.extensions.process_progress.RereadingProgress": 400,
@@ -279,7 +279,7 @@ class RereadingSteps(PagesThroughScrapy):
     def __init__(
         self, crawler: Crawler, engine: Engine, scheduler: RereadingScheduler, downloader: RereadingDownloader
     ) -> None:
-        super().__init__(crawler, engine, scheduler.ended)
+        super().__init__(crawler, engine, scheduler.ended, scheduler.fail)
         self._downloader = downloader
         self.take = scheduler.next_trip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -15,15 +15,54 @@ from scrapy.utils.log import get_scrapy_root_handler
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.download_phases import downloads
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.scheduler_protocol import Scheduled
+from webcrawl.adapter.run_moments import RunEnd
 from webcrawl.adapter.user_settings import origin
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import text_without_credentials
+from webcrawl.crawl.checkpointing import Checkpointing
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.record.error_tail import last_errors
+from webcrawl.store.errors import StoreError
+
+
+class Hive(Protocol):
+    """Whether other drones have anything for this one."""
+
+    others_done: bool
+
+
+class Scheduled(Protocol):
+    """The attributes and methods that they need."""
+
+    crawl: Crawl
+    crawler: Crawler
+    keeping: Checkpointing
+    begun: float
+    end: RunEnd
+
+    @property
+    def hive(self) -> Hive: ...
+
+    @property
+    def failed(self) -> StoreError | None: ...
+
+    @property
+    def over(self) -> bool: ...
+
+    @property
+    def rests(self) -> bool: ...
+
+    def has_work(self) -> bool: ...
+
+    def wake(self) -> None: ...
+
+    def fail(self, error: Exception) -> None: ...
+
+    def checkpoint(self) -> Awaitable[None]: ...
+
 
 STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 

@@ -24,12 +24,12 @@ from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.cached_responses import decoded
+from webcrawl.adapter.download_errors import ScrapyOutcomes, as_scrapys
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.request_meta import our_proxies
-from webcrawl.adapter.scrapy_outcomes import ScrapyOutcomes, as_scrapys
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack

@@ -64,11 +64,17 @@ def can_fetch(crawler: Crawler, downloader: FrontierDownloader) -> bool:
 class PagesThroughScrapy:
     """What the steps of every crawl that makes pages have in common: Scrapy's scraper takes pages to the pipelines."""
 
-    def __init__(self, crawler: Crawler, engine: Engine, finished: Callable[[Trip], None]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        engine: Engine,
+        finished: Callable[[Trip], None],
+        fail: Callable[[Exception], None],
+    ) -> None:
         self._engine, self._scraper = engine.engine, engine.engine.scraper
         self.rest, self.give_up = engine.wake, engine.give_up_pages
         self._sender = crawler.signals.sender
-        self.finish = finished
+        self.finish, self.fail = finished, fail
         self._spider: Any = crawler.spider
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
@@ -124,8 +130,9 @@ class FetchingSteps(PagesThroughScrapy):
         giving: Giving,
         robots: RobotsRequests,
         finished: Callable[[Trip], None],
+        fail: Callable[[Exception], None],
     ) -> None:
-        super().__init__(crawler, engine, finished)
+        super().__init__(crawler, engine, finished, fail)
         self._downloader, self._giving, self._robots = downloader, giving, robots
         network, http = downloader.network, downloader.handlers.by_scheme["http"]
         self._fetching = Fetching(

@@ -17,6 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
+from itemadapter import ItemAdapter
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
@@ -24,6 +25,7 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 from scrapy.extensions.feedexport import FeedExporter, FileFeedStorage
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
+from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.base.readable import in_sheet
@@ -298,3 +300,22 @@ class Xml(PageRows, XmlItemExporter):
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()
+
+
+LEFT_OUT = frozenset(("body", "text"))  # they would fill a server's memory; the archive has them
+encode = ScrapyJSONEncoder().encode
+
+
+def to_json(item: Any) -> str:
+    """A page as a JSON feed has it, but without its body; of any other item what Scrapy makes of it."""
+    return str(encode(_fields(item) if isinstance(item, Page) else item))
+
+
+def _fields(page: Page) -> dict[str, Any]:
+    adapter = ItemAdapter(page)
+    return {name: _plain(adapter, name) for name in adapter.field_names() if name not in LEFT_OUT}
+
+
+def _plain(adapter: ItemAdapter, name: str) -> Any:
+    serializer = adapter.get_field_meta(name).get("serializer")
+    return serializer(adapter[name]) if serializer is not None else adapter[name]

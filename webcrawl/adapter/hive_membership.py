@@ -14,9 +14,8 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.commanding import Commanding
+from webcrawl.adapter.commanding import Commanding, Scheduled
 from webcrawl.adapter.redis_client import client_maker
-from webcrawl.adapter.scheduler_protocol import Scheduled
 from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.drone_server import Server, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError

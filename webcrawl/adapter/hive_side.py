@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.scheduler_protocol import Scheduled
+from webcrawl.adapter.commanding import Scheduled
 from webcrawl.store.crawldb import CrawlDB
 
 if TYPE_CHECKING:

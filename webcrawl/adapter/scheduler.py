@@ -255,7 +255,7 @@ class FrontierScheduler:
             return None
         self._giving.driven = True
         return self._begin_loop(
-            FetchingSteps(self.crawler, downloader, engine, self._giving, robots, end.finished), downloader
+            FetchingSteps(self.crawler, downloader, engine, self._giving, robots, end.finished, self.fail), downloader
         )
 
     def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:

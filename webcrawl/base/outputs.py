@@ -15,7 +15,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "tables": ("webcrawl.adapter.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
     "text": TEXT,
     "index": TEXT,  # made of the text
-    "images": ("webcrawl.adapter.pipelines.images.ImagesPipeline", 211),
+    "images": ("webcrawl.adapter.pipelines.documents.ImagesPipeline", 211),
     "tags": ("webcrawl.adapter.pipelines.tags.TagsPipeline", 212),
     "pagefiles": ("webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline", 213),
     "neardup": ("webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline", 214),

@@ -64,6 +64,9 @@ class Steps(Protocol):
     def finish(self, trip: Trip) -> None:
         """Books it. It is called once for each trip."""
 
+    def fail(self, error: Exception) -> None:
+        """Ends the crawl, because of this: the state on disk stays that of the last checkpoint."""
+
     def rest(self) -> None:
         """Nothing is under way, and nothing is due."""
 
@@ -117,7 +120,11 @@ class Driver:
         self._starts_next, self._looked = False, self._loop.time()
         begun = self._clock()
         while not self._closed and self._size < self._room and self._steps.may_begin():
-            trip = self._steps.take()
+            try:
+                trip = self._steps.take()
+            except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+                self._steps.fail(tamed(error))
+                return
             if trip is None:
                 if not self.busy:
                     self._steps.rest()

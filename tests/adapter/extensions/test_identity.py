@@ -4,7 +4,7 @@ import logging
 
 from tests.support.identities import pem_of
 from webcrawl import settings as defaults
-from webcrawl.adapter.extensions.identity import Identity
+from webcrawl.adapter.extensions.summary import Identity
 from webcrawl.crawl.checks import check
 from webcrawl.net.identity.signing_key import SigningKey
 
@@ -13,7 +13,7 @@ NAMED = {"USER_AGENT": "mybot/1.0 (+https://example.org/bot)"}
 
 def said(caplog, **settings):
     """The lines of a start with these settings."""
-    caplog.set_level(logging.INFO, "webcrawl.adapter.extensions.identity")
+    caplog.set_level(logging.INFO, "webcrawl.adapter.extensions.summary")
     Identity(check({**NAMED, **settings})).opened()
     return [record.getMessage() for record in caplog.records]
 

@@ -331,7 +331,7 @@ class TestDiskSpace:
             wake=lambda: woken.append(True),
             crawl=SimpleNamespace(parts=SimpleNamespace(hold=lambda why: None), outlook=SimpleNamespace(stopped_by="")),
         )
-        monkeypatch.setattr("webcrawl.adapter.engine_pause.scheduler_of", lambda crawler: scheduler)
+        monkeypatch.setattr("webcrawl.adapter.extensions.disk_space.scheduler_of", lambda crawler: scheduler)
         extension = DiskSpace(_Crawler(engine), tmp_path, least=100)
 
         paused = []

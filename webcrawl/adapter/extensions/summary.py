@@ -5,19 +5,25 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from webcrawl import settings as defaults
 from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
 from webcrawl.adapter.last_lines import last_lines, next_commands, queued_urls
+from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
+from webcrawl.net.identity.request_signing import form_and_origin
+from webcrawl.net.identity.signing_key import SigningKey
 
 logger = logging.getLogger(__name__)
 
@@ -118,3 +124,30 @@ class Summary:
         """Why the seeds gave nothing, if they gave nothing."""
         fates = scheduler_of(self._crawler).fates
         return fates.lines() if fates is not None else []
+
+
+class Identity:
+    """Warns of a USER_AGENT that is the default; names the key that signs."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return listening(crawler, cls(values_of(crawler)))
+
+    def opened(self) -> None:
+        values = self._values
+        if values["USER_AGENT"] == defaults.USER_AGENT:
+            logger.warning(
+                "USER_AGENT is the default, %r: add a page or an address where you can be reached, "
+                "as in -s USER_AGENT='mybot/1.0 (+https://example.org/bot)'",
+                defaults.USER_AGENT,
+            )
+        if values["BOT_KEY"] is not None:
+            keyid, (_, agent) = SigningKey.read(values["BOT_KEY"]).keyid, form_and_origin(values["BOT_AGENT"])
+            check = f"{program()} identity verify {agent}"
+            logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
+
+    def closed(self) -> None:
+        """There is nothing to end."""

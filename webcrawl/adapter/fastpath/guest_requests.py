@@ -78,7 +78,7 @@ class GuestRequests:
     def _ended(self, request: Request) -> None:
         self._processed.pop(request, None)
         trip = trip_of(request)
-        if trip is not None and not trip.booked:
+        if trip is not None and not (trip.booked or trip.inline):  # who awaits a download hears of its end himself
             self._finished(trip)
 
     # -- the end of the crawl

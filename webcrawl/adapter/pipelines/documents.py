@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.pipelines.output import Chosen
+from webcrawl.adapter.pipelines.output import Chosen, LogPipeline
 from webcrawl.adapter.pipelines.text import dropped, has_news
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -137,3 +137,22 @@ class DocumentsPipeline(Chosen):
             reader.thread.close()
         if self._table is not None:
             self._table.end()
+
+
+class ImagesPipeline(LogPipeline):
+    """One line for each image."""
+
+    output, path = "images", "logs/images.log"
+    content_types = ("image/*",)
+
+    def open_spider(self) -> None:
+        from webcrawl.content.image_headers import image_of  # noqa: PLC0415 - Scrapy imports every pipeline for any crawl
+
+        super().open_spider()
+        self._read = image_of
+
+    def process_item(self, page: Page) -> None:
+        if 200 <= page.status < 300:
+            found = self._read(page.body)
+            said = "\t".join(map(str, found)) if found is not None else "-\t\t"
+            self._log.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())

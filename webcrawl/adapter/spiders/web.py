@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -15,8 +15,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.page_without_crawl import looked_at
-from webcrawl.adapter.plain_scrapy import PlainScrapy
+from webcrawl.adapter.plain_scrapy import PlainScrapy, looked_at
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
@@ -37,7 +36,7 @@ SETTINGS: dict[str, Any] = {
 }
 LINKS = "PageLinks, such as those of page.links"
 BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
-PAGES = "webcrawl.adapter.pages_middleware.PagesMiddleware"
+PAGES = "webcrawl.adapter.spiders.web.PagesMiddleware"
 OF_CALLBACKS = {"SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}}
 
 
@@ -166,6 +165,11 @@ class WebSpider(Spider):
         """The method that a subclass overrides: the page is made, and its links are followed, all the same."""
         if PlainScrapy in self.settings["ADDONS"]:
             return looked_at(response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow)
+        if self.has_parse_all:
+            (output,) = self.parse_all([response])
+            if isinstance(output, Exception):
+                raise output
+            return output
         return self.pages_of(response)
 
     def pages_of(self, response: Response) -> Iterable[Page]:
@@ -209,3 +213,29 @@ def _plain_attributes(kind: type) -> list[str]:
     known = dir(WebSpider)
     given = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name not in known}
     return [name for name, value in given.items() if isinstance(value, plain)]
+
+
+class PagesMiddleware:
+    """A spider middleware: what a callback yields, or raises, is followed by the page of the answer.
+
+    A callback that has called `super().parse(response)` has the page already, and may yield it, changed, or not.
+    """
+
+    def __init__(self, pages_of: Callable[[Response], Iterable[Page]]) -> None:
+        self._pages_of = pages_of
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        spider: Any = crawler.spider  # a WebSpider: it has put this middleware in place
+        return cls(spider.pages_of)
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for one in result:
+            yield one
+        for page in self._pages_of(response):
+            yield page
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Page]:
+        """The exception takes its way as before, once the page has left."""
+        yield from self._pages_of(response)
+        raise exception

@@ -36,20 +36,20 @@ EXTENSIONS_BASE = {
     "webcrawl.adapter.extensions.checkpoints.Checkpoints": 100,
     "webcrawl.adapter.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.adapter.extensions.disk_space.DiskSpace": 300,
-    "webcrawl.adapter.extensions.byte_limit.ByteLimit": 310,
-    "webcrawl.adapter.extensions.progress.Progress": 400,
+    "webcrawl.adapter.extensions.limits.ByteLimit": 310,
+    "webcrawl.adapter.extensions.process_progress.Progress": 400,
     "webcrawl.adapter.extensions.bound.Bound": 405,
     "webcrawl.adapter.extensions.statistics.Statistics": 410,
     "webcrawl.adapter.extensions.summary.Summary": 415,
     "webcrawl.adapter.extensions.metrics.Metrics": 418,
     "webcrawl.adapter.extensions.websub.WebSub": 419,
-    "webcrawl.adapter.extensions.identity.Identity": 420,
+    "webcrawl.adapter.extensions.summary.Identity": 420,
     "webcrawl.adapter.extensions.following.Following": 430,
     "webcrawl.adapter.extensions.history.History": 435,
     "webcrawl.adapter.extensions.output_store.OutputStore": 437,
     "webcrawl.adapter.extensions.redis_seeds.RedisSeeds": 440,
     "webcrawl.adapter.extensions.control.Control": 450,
-    "webcrawl.adapter.extensions.garbage.Garbage": 500,
+    "webcrawl.adapter.extensions.trim.Garbage": 500,
     "webcrawl.adapter.extensions.trim.Trim": 510,
 }
 
@@ -60,7 +60,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.tables.TablesPipeline": 199,
     "webcrawl.adapter.pipelines.news.NewsPipeline": 200,
     "webcrawl.adapter.pipelines.text.TextPipeline": 202,
-    "webcrawl.adapter.pipelines.images.ImagesPipeline": 211,
+    "webcrawl.adapter.pipelines.documents.ImagesPipeline": 211,
     "webcrawl.adapter.pipelines.tags.TagsPipeline": 212,
     "webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline": 213,
     "webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline": 214,
@@ -115,7 +115,7 @@ PLUMBING: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,  # nor has a console over the network
     "LOG_FORMATTER": "webcrawl.adapter.logformat.QuietLogFormatter",  # no line per page: crawl.log has them
     "FOCUS_LANGUAGES": None,  # by `-a languages=` only, which chooses the prioritizer too
-    "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.page_json.to_json",  # scrapy-redis reads it: a page without its body
+    "REDIS_ITEMS_SERIALIZER": "webcrawl.adapter.feeds.to_json",  # scrapy-redis reads it: a page without its body
 }
 
 SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section

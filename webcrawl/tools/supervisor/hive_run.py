@@ -16,10 +16,10 @@ from typing import Any
 from scrapy.settings import Settings
 from scrapy.utils.log import configure_logging
 
-from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.last_lines import last_lines, report_command
 from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.redis_client import has_redis
+from webcrawl.adapter.user_settings import check_log_file
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.crawl.hive.drone_server import stream_memory

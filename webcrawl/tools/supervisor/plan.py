@@ -11,10 +11,9 @@ from typing import Any
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
-from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.preflight import check_name, preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler
-from webcrawl.adapter.user_settings import is_given
+from webcrawl.adapter.user_settings import default_jobdir, is_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
 from webcrawl.base.own_process import PYTHON
