@@ -17,11 +17,11 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions, Weighed, by_depth
+from webcrawl.crawl.revisit.budget import Split
+from webcrawl.crawl.revisit.change_rate import Sample
+from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions, Weighed, by_depth
 from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit.signals import Signals
-from webcrawl.crawl.revisit_budget import Split
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling

@@ -13,9 +13,8 @@ from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.crawl.revisit.change_rate import fresh_time, freshness, observe
+from webcrawl.crawl.revisit.change_rate import Sample, fresh_time, freshness, observe
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, bin_of
 

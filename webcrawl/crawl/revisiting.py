@@ -18,15 +18,14 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.revisit.due_by_host import DueByHost
+from webcrawl.crawl.revisit.budget import DueByHost, Split, Unused
 from webcrawl.crawl.revisit.fetched_ahead import lacks
-from webcrawl.crawl.revisit.listing_schedule import HOUR, learn
+from webcrawl.crawl.revisit.listings import HOUR, learn_reading
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
-from webcrawl.crawl.revisit.policy import Policy
+from webcrawl.crawl.revisit.policies import Policy
 from webcrawl.crawl.revisit.record import LONGEST_COPY, LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.crawl.revisit.revisits import HOLDS_MOST, Revisits
 from webcrawl.crawl.revisit.signals import Signals
-from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.header_times import Validators, fresh_for, validators
@@ -415,7 +414,7 @@ class Revisiting(Part):
         listing = brought if self._policy.early else None  # else it is a page like others
         seconds = max(now - record.fetched, 0.0)
         if is_known and listing is not None:
-            learn(record, seconds, listing.news, changed=changed)
+            learn_reading(record, seconds, listing.news, changed=changed)
         elif is_known:
             self._policy.observe(record, seconds, changed)
         if self.signals is not None and changed:

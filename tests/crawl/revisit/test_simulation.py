@@ -9,7 +9,7 @@ from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
 from tests.support.examples import in_campaign
 from webcrawl.crawl.revisit import policies
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.crawl.revisit.record import PageRecord
 
 PAGES, BUDGET = 2000, 0.2

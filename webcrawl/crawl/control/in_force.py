@@ -18,9 +18,9 @@ import msgpack
 
 from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, changed, read
+from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
-from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -11,8 +11,7 @@ from __future__ import annotations
 from math import exp, expm1, log, sqrt
 
 from webcrawl.crawl.revisit.change_rate import NARROW, Visited, fresh_time, freshness
-from webcrawl.crawl.revisit.policies import Steered
-from webcrawl.crawl.revisit.policy import PolicyOptions
+from webcrawl.crawl.revisit.policies import PolicyOptions, Steered
 from webcrawl.crawl.revisit.record import PageRecord
 
 ENOUGH = 1e-6  # the part of a page's largest value that is never reached: it would take too long

@@ -11,9 +11,10 @@ from webcrawl.base.own_code import checked, number
 from webcrawl.base.url_text import host_of
 from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.crawl.revisit.buckets import HELD, LAST, TIME, Buckets, seconds_of, stamp, ticks
+from webcrawl.crawl.revisit.budget import Tokens
 from webcrawl.crawl.revisit.fetched_ahead import Ahead
-from webcrawl.crawl.revisit.listing_schedule import HOUR, learn, wait
-from webcrawl.crawl.revisit.policy import YEAR, Policy
+from webcrawl.crawl.revisit.listings import HOUR, learn_reading, wait_of_listing
+from webcrawl.crawl.revisit.policies import YEAR, Policy
 from webcrawl.crawl.revisit.record import (
     ASK,
     ASK_BY,
@@ -25,7 +26,6 @@ from webcrawl.crawl.revisit.record import (
     mark_of,
     record_in,
 )
-from webcrawl.crawl.revisit_budget import Tokens
 from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
@@ -344,7 +344,7 @@ class Revisits:
     # -- listings
 
     def _wait_of_listing(self, record: PageRecord, least: float = HOUR) -> float:
-        return wait(record, self._round(), least)
+        return wait_of_listing(record, self._round(), least)
 
     def _put_listing(self, record: PageRecord, now: float, seconds: float) -> None:
         is_early = self._horizon(now) == LAST
@@ -392,7 +392,7 @@ class Revisits:
         changed = record.gone > 0 or (found.digest != record.digest and not alike)
         seconds = found.fetched - record.fetched
         if record.listing:  # it needed no reading in its turn
-            learn(record, seconds, 0, changed=changed)
+            learn_reading(record, seconds, 0, changed=changed)
         else:
             self._policy.observe(record, seconds, changed)
         record.fetched, record.holds = found.fetched, found.holds

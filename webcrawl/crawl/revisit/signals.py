@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgpack
 
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
+from webcrawl.crawl.revisit.listings import MAX_URLS, Listed, date_stamp
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 from webcrawl.urls.url_fingerprint import Fingerprints
@@ -142,13 +142,13 @@ class Signals:
         """
         shown = self._wall(now)
         urls = [url for url, _ in entries]
-        dates = [stamp(modified, shown) for _, modified in entries]
+        dates = [date_stamp(modified, shown) for _, modified in entries]
         host = host_of(listing)
         number = self._keys([listing])[0]
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
-        most = TOLD if self._announcer(host).is_believed else MOST
+        most = TOLD if self._announcer(host).is_believed else MAX_URLS
         keys = self._keys(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:

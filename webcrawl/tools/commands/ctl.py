@@ -132,7 +132,7 @@ def _why(jobdir: Path, words: Sequence[str]) -> Answer:
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
     """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
-    from webcrawl.crawl.control.seed_sources import forget, sources_of, spooled  # noqa: PLC0415
+    from webcrawl.crawl.control.client import forget_spooled, sources_of, spooled  # noqa: PLC0415
 
     spools: list[str] = []
 
@@ -148,7 +148,7 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
         raise
     except CommandError:
         for name in spools:
-            forget(jobdir, name)
+            forget_spooled(jobdir, name)
         raise
 
 

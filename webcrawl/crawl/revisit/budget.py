@@ -1,15 +1,18 @@
-"""The budget of pages that are fetched again beside new ones: REVISIT_RATE per second, or REVISIT_SHARE of fetches.
+"""How many pages are fetched again: REVISIT_RATE per second, or REVISIT_SHARE of fetches; and how many may be due.
 
-The operator is told of a budget that is larger than can be used.
+The operator is told of a budget that is larger than can be used. Pages that are due wait in the frontier, counted by
+host: a host that cannot keep up holds up no others.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from math import exp
 
 from webcrawl.base.readable import count
+from webcrawl.base.url_text import host_of
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +22,7 @@ ENOUGH = 1000.0  # revisits per second where only due times are to bound them
 SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
 
 EVERY = 60.0  # seconds between two looks
-HOUR = 3600.0  # between two lines
+HOUR = 3600.0  # between two warnings
 
 
 class Split:
@@ -157,3 +160,61 @@ class Unused:
             count(pages, "page"),
             why,
         )
+
+
+# -- what waits for hosts
+
+MAX_WAITING = 10_000  # pages: what waits in the frontier comes in no better order any more
+COUNTED_OF_HOST = 10  # pages of one host that count for this: what it has beyond waits for that host alone
+MAX_OF_HOST = 1_000  # pages of one host, of which no more are taken before they are due
+
+
+class DueByHost:
+    """`total` and `hosts` are of the last checkpoint; of hosts with a few pages it has no number."""
+
+    def __init__(self, total: int = 0, hosts: Mapping[str, int] | None = None) -> None:
+        self.total = total
+        self._hosts = Counter(hosts or {})
+        self._beyond = sum(max(number - COUNTED_OF_HOST, 0) for number in self._hosts.values())
+
+    @property
+    def room(self) -> int:
+        """Pages that may still become due."""
+        return MAX_WAITING - max(self.total - self._beyond, 0)
+
+    def add(self, urls: Iterable[str]) -> None:
+        """These pages go into the frontier."""
+        if len(self._hosts) > 2 * MAX_WAITING:  # of pages that went to other drones
+            self._forget()
+        for host in map(host_of, urls):
+            self._hosts[host] += 1
+            self._beyond += self._hosts[host] > COUNTED_OF_HOST
+            self.total += 1
+
+    def drop(self, url: str) -> None:
+        """It has ended."""
+        self.total = max(self.total - 1, 0)
+        host = host_of(url)
+        if number := self._hosts[host]:
+            self._beyond -= number > COUNTED_OF_HOST
+            self._hosts[host] = number - 1
+        if number <= 1:
+            del self._hosts[host]
+
+    def at_most(self, number: int) -> None:
+        """So many URLs are in the frontier: some may have gone to other drones."""
+        self.total = min(self.total, number)
+        if self._beyond > self.total:
+            self._forget()
+
+    def is_full(self, host: str) -> bool:
+        """True if this host has more to do than it can for a while."""
+        return self._hosts[host] >= MAX_OF_HOST
+
+    def hosts(self) -> dict[str, int]:
+        """For a checkpoint: those whose pages do not all count."""
+        return {host: number for host, number in self._hosts.items() if number > COUNTED_OF_HOST}
+
+    def _forget(self) -> None:
+        self._hosts.clear()
+        self._beyond = 0
