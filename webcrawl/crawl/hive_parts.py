@@ -10,10 +10,9 @@ from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.drone_identity import keep_map
-from webcrawl.crawl.hive.inbox import Inbox
+from webcrawl.crawl.hive.letter import Inbox
 from webcrawl.crawl.hive.letter_check import LetterCheck
-from webcrawl.crawl.hive.member import Membership, Obeyed, Post
+from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
-from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import Post
 
 if TYPE_CHECKING:

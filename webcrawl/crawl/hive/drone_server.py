@@ -10,9 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
-from webcrawl.crawl.hive.keys import ACKNOWLEDGE, ADOPT, BEAT, BEGINNING, LEAVE, OPEN, PUBLISH, place_in
+from webcrawl.crawl.hive.letter import BEGINNING, place_in
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.registry import Command, in_force, place_of, state_of
+from webcrawl.crawl.hive.registry import (
+    ACKNOWLEDGE,
+    ADOPT,
+    BEAT,
+    LEAVE,
+    OPEN,
+    PUBLISH,
+    Command,
+    in_force,
+    place_of,
+    state_of,
+)
 from webcrawl.crawl.hive.session import MakeClient, OtherServer, Session, legible
 
 FIELD = b"d"  # of an entry in a stream

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import CannotRead, HiveError, reading
+from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
@@ -29,7 +29,7 @@ FINISHED = "finished"  # the reason of a crawl that has ended because nothing is
 PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
-NEEDED = dict.fromkeys(("pages", "answers", "queued", "failures"), 0)
+NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
 
 
 @dataclass(frozen=True, slots=True)

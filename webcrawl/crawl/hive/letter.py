@@ -1,15 +1,19 @@
-"""The messages between drones, and how it lies on the wire and in spools.
+"""The messages between drones: how they lie on the wire and in spools, and how each exact one is handled once.
 
 A message is a head, and its items as the zstd frame of a msgpack array. The head has magic, version, kind, sender,
 generation, channel, number, how many items there are, 16 bytes that stand for the hive, and the crc32 of all that and
 of the frame (docs/hive.md). Whatever the bytes are, reading them gives a message of plain values, or ForeignMessage;
 nothing of them is ever executed. What the items are is checked one by one, in letter_check.py.
+
+However often an exact message comes, it has effects once: the epoch, the place in the stream, and for each sender the
+number of the last exact message are part of the checkpoint that has the effects of all these messages.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -20,6 +24,7 @@ import msgpack
 from webcrawl.base import zstd_frame
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.rowcrc import crc32_of_many
 
 MAGIC, VERSION = b"WCHV", 1
@@ -135,3 +140,89 @@ def _refuse(code: int, _data: bytes) -> Any:
 def _check_items(items: Any, count: int) -> None:
     if not isinstance(items, list) or len(items) != count:
         raise ForeignMessage("a message does not have as many items as it says")
+
+
+# -- letters of other drones
+
+INBOX = "hive/inbox"  # in the database
+BEGINNING = "0-0"  # the place in a stream before its first entry
+
+
+def place_in(data: bytes) -> str:
+    """A place in a stream as the server keeps it; ValueError if it is none."""
+    place = data.decode()
+    order(place)
+    return place
+
+
+def order(place: str) -> int:
+    """A number by which places in a stream compare."""
+    milliseconds, _, sequence = place.partition("-")
+    return int(milliseconds) << 64 | int(sequence)
+
+
+class Inbox(Part):
+    """Handles each exact letter of other drones once. A Part of the checkpoint, and its follower (`committed`)."""
+
+    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
+        self._db, self._hive, self._handle = db, hive, handle
+        self.epoch, self.place = "", BEGINNING
+        self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
+        self.senders: set[int] = set()  # of what no checkpoint has
+        saved = db.get(INBOX)
+        if saved is not None:
+            self.epoch, self.place, last = msgpack.unpackb(saved)
+            self._last = {sender: (channel, number) for sender, channel, number in last}
+        self.committed_place = self.place  # what may be acknowledged
+        self._written = self._saved = self.epoch, self.place
+        db.join(self)
+
+    def received(self, place: str, data: bytes) -> bool:
+        """Handles a message and advances to its place; False if it was known. ForeignMessage: it is not ours."""
+        if order(place) <= order(self.place):
+            return False
+        message = unpack(data, self._hive)
+        new = message.kind not in EXACT or self._is_next(message)
+        if new:
+            self._handle(message)
+            self.senders.add(message.sender)
+            if message.kind in EXACT:
+                self._last[message.sender] = message.channel, message.number
+        self.place = place
+        return new
+
+    def skip(self, place: str) -> None:
+        """Passes over what is not of this hive."""
+        self.place = place
+
+    def _is_next(self, message: Letter) -> bool:
+        channel, number = self._last.get(message.sender, (0, 0))
+        expected = number + 1 if channel == message.channel else 1
+        if message.number > expected:
+            raise HiveError(
+                f"drone {message.sender} sent message {message.number}, but {expected} has not come: messages were lost"
+            )
+        return message.number == expected
+
+    def new_epoch(self, epoch: str) -> None:
+        """The stream has begun anew."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.place = self.committed_place = BEGINNING
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        """Writes how far everything is handled; whatever changes, the place does too."""
+        self._saved = self.epoch, self.place
+        self.senders = set()
+        if self._saved != self._written:
+            last = [(sender, channel, number) for sender, (channel, number) in self._last.items()]
+            self._db.set(INBOX, msgpack.packb((self.epoch, self.place, last)))
+            self._written = self._saved
+
+    def committed(self) -> None:
+        """Call after COMMIT."""
+        epoch, place = self._saved
+        if epoch == self.epoch:
+            self.committed_place = place

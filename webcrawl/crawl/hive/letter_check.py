@@ -22,11 +22,10 @@ from msgspec import Meta, Struct
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
-from webcrawl.crawl.hive import inbox, outbox
+from webcrawl.crawl.hive import outbox
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.letter import EXACT, LARGEST, LINKS, Kind, Letter, read
-from webcrawl.crawl.hive.outgoing_letters import END, NAME, RowName, read_name
+from webcrawl.crawl.hive.letter import EXACT, INBOX, LARGEST, LINKS, Kind, Letter, order, read
+from webcrawl.crawl.hive.outbox import END, NAME, RowName, read_name
 from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
@@ -327,11 +326,11 @@ def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
 
 
 def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    value = snapshot.get(inbox.META)
+    value = snapshot.get(INBOX)
     if value is None:
         return
     try:
         _, place, _ = msgspec.msgpack.decode(value, type=KEPT_BY_INBOX)
         order(place)
     except ValueError as error:
-        yield snapshot.damaged(f"table meta, {inbox.META}: {error!r}", value=value)
+        yield snapshot.damaged(f"table meta, {INBOX}: {error!r}", value=value)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.crawl.hive.registry import RESIZE, Command, Record, place_of, state_of, wanted_by
 from webcrawl.crawl.hive.session import MakeClient, Session, legible
 

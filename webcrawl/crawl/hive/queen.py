@@ -1,11 +1,13 @@
-"""The queen: what she decides from the drones' reports, and what she does of it: the end, the next map, who is away.
+"""The queen: the drones' reports, and what she decides from them and does: the end, the next map, who is away.
+
+A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
 The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide, without a network or
 a clock. What she remembers between two looks matters only for a few seconds: another one begins anew, and nothing is
 lost. `Reign` has the drone that is queen publish what follows, and `Telling` says it in her log and in a file.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
-Each drone is quiet in its report (drone_report.py), and says the same, with the same count of its activity, in a report
+Each drone is quiet in its report (`Report.quiet`), and says the same, with the same count of its activity, in a report
 for which two more heartbeats were answered. The first of these may have been the one that she saw. The second came
 later, so its answer did too, and the report was made after that. Each drone has therefore done nothing from before the
 moment until after it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
@@ -19,19 +21,119 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from webcrawl.base.readable import count
-from webcrawl.crawl.hive.drone_report import Report, State
+import msgpack
+import msgspec
+
+from webcrawl.crawl import progress
 from webcrawl.crawl.hive.drone_server import Beat, Server
-from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
 from webcrawl.crawl.hive.registry import OVER, RELEASE
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.stats_file import plain
+
+LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
+LONGEST = 500  # characters of a text: what is in trouble may quote anything
+REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
+
+
+class State(StrEnum):
+    """The states of a drone."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # hands out nothing, on command
+    STOPPING = "stopping"  # ends its run; its state says what is left
+    DRAINING = "draining"  # is no member any more, and gives away what it has
+    RETIRED = "retired"  # has given away all, and others have it in their checkpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A drone as it sees itself at the moment when this is packed.
+
+    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has answered, not those
+    that were made: one that got no answer may arrive at any time. And `activity` differs between two reports of a run
+    if anything was done in between.
+    """
+
+    drone: int
+    identity: str  # of its state: another folder under the same number is another drone
+    run: int  # how often this state was opened; `beat` and `activity` begin anew with each
+    beat: int
+    generation: int  # of the map that it works by
+    state: State = State.RUNNING
+    applied: int = 0  # number of the last command that it has carried out, as its last checkpoint knows too
+    refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
+    idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
+    saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
+    moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
+    activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
+    unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    stays: str = ""  # why none of its slots can leave, if that is so
+    towards: tuple[int, ...] = ()  # drones for which it has these
+    kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
+    seconds: float = 0.0  # of this run
+    lease: float = 0.0  # seconds for which this sign of life holds
+    jobdir: str = ""
+    host: str = ""  # name of its machine
+    pid: int = 0
+    trouble: str = ""  # why it fetches nothing, in a few words
+    figures: Mapping[str, Any] = field(default_factory=dict)  # numbers: Crawl.stats()
+
+    @property
+    def settled(self) -> bool:
+        """True if its slots are those that the map gives it."""
+        return not self.moving
+
+    @property
+    def quiet(self) -> bool:
+        """True if nothing is left to do for it, as its last checkpoint knows too."""
+        return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
+
+    def refusal(self, number: int) -> str:
+        """The reason why this command was not carried out; nothing if it was."""
+        if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
+            return "more were refused since than it tells of: whether this one was is not known"
+        return dict(self.refusals).get(number, "")
+
+    def stats(self) -> dict[str, Any]:
+        """Its figures as `figures.merged` takes them."""
+        return {
+            **self.figures,
+            **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
+            "state": str(self.state),
+        }
+
+    def pack(self) -> bytes:
+        values = asdict(self)
+        values["state"] = str(self.state)
+        values["trouble"], values["stays"] = self.trouble[:LONGEST], self.stays[:LONGEST]
+        values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
+        return bytes(msgpack.packb(values))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Report:
+        """The inverse of `pack`; what a later version has added is left out."""
+        try:
+            if len(data) > LARGEST:
+                raise ValueError(f"{len(data)} bytes")
+            report = msgspec.msgpack.decode(data, type=cls)
+        except ILLEGIBLE as error:
+            raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
+        figures = {name: value for name, value in report.figures.items() if type(value) in (int, float)}
+        return replace(report, figures=figures)
+
+
+AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
+
 
 logger = logging.getLogger(__name__)
 
@@ -220,12 +322,10 @@ class Telling:
             logger.warning("%s: not written: %s", self._path, error)
         if last or now - self._said_at >= SAY:
             self._said_at = now
-            pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
-            done = count(pages, "page"), queued, count(failures, "failure")
-            drones = len({report.drone for report in reports}.union(away))
             trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+            drones = len({report.drone for report in reports}.union(away))
             gone = f", {len(away)} away" if away else ""
-            logger.info("the hive: %s%s, %d queued, %s, drones: %d%s", trouble, *done, drones, gone)
+            logger.info("the hive: %s%s, drones: %d%s", trouble, progress.line(found), drones, gone)
 
 
 class Reign:

@@ -20,12 +20,11 @@ from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Reign
+from webcrawl.crawl.hive.queen import REFUSALS, Reign, Report, State
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.store.errors import StoreError
 

@@ -24,11 +24,13 @@ from redis.asyncio import Redis
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive.errors import ILLEGIBLE, Away, Full, HiveError, NewEpoch
-from webcrawl.crawl.hive.keys import AGREE, COMMAND, Keys
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.registry import (
+    AGREE,
+    COMMAND,
     KEPT,
     Command,
+    Keys,
     Member,
     Record,
     Registry,
