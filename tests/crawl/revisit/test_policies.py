@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
+from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED
 from webcrawl.crawl.revisit.optimal import APART, Optimal
 from webcrawl.crawl.revisit.policies import (
     FARTHEST,
@@ -194,6 +195,30 @@ class TestSteered:
         due = run.policy.due(PageRecord("no"), run.now, run.place)
 
         assert due - run.place == pytest.approx(FARTHEST * 100, rel=0.01)
+
+
+class TestDeclining:
+    """With `optimal` a page that a signal names is left to its turn if its copy would soon be out of date again."""
+
+    def declines(self, *, pages=100, url="http://a/", **record):
+        """Whether it is, with a threshold of a day."""
+        shared = options(pages=pages)
+        policy = Optimal(shared)
+        policy.level = DAY
+        shared.sample.prior.given = lambda page: (page.shape, page.span)  # nothing is known of other pages
+        shared.sample.put(PageRecord("http://a/", **{"shape": 10.0, "span": 1.0, "weight": 1.0} | record), 0.0)
+        return policy.declines(url)
+
+    @pytest.mark.parametrize(("days", "weight", "declined"), [(2.0, 1.0, False), (0.5, 1.0, True), (0.5, 3.0, False)])
+    def test_a_page_that_changes_fast(self, days, weight, declined):
+        """Importance times the mean time between changes is compared with the threshold."""
+        assert self.declines(span=10.0 * days * DAY, weight=weight) is declined
+
+    def test_a_page_that_is_not_known(self):
+        """It is fetched, as is any page of a crawl with more pages than the sample has."""
+        assert self.declines()
+        assert not self.declines(url="http://b/")
+        assert not self.declines(pages=MAX_SAMPLED + 1)
 
 
 class TestLearning:

@@ -121,8 +121,8 @@ def _told():
 
 @pytest.mark.campaign
 def test_honest_sitemaps(told):
-    """If sitemaps are right, to follow them costs nothing against dates that never change."""
-    assert told["honest"] >= told["never"]
+    """If sitemaps are right, copies are fresher than with dates that never change."""
+    assert told["honest"] > 1.07 * told["never"]
 
 
 @pytest.mark.campaign

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import exp, expm1, log, sqrt
 
-from webcrawl.crawl.revisit.change_rate import NARROW, Visited, fresh_time, freshness
+from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED, NARROW, Visited, fresh_time, freshness
 from webcrawl.crawl.revisit.policies import PolicyOptions, Steered
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -98,3 +98,16 @@ class Optimal(Steered):
         self._learning -= 1.0
         self.extra += 1.0 - early / usual  # the rest of the visit is that of its turn
         return place + early
+
+    def declines(self, url: str) -> bool:
+        """Return whether a page is left to its turn though a signal says that it has changed.
+
+        A copy that is fetched now is expected to be fresh until the next change. If that is worth less than the level,
+        other pages' turns are worth more. Only while the sample has all pages: else its pages would be treated unlike
+        those for which they stand.
+        """
+        page = self.options.sample.find(url) if self.options.pages() <= MAX_SAMPLED else None
+        if page is None:
+            return False
+        shape, span = self.options.sample.prior.given(page)
+        return page.weight * span / shape < self.level

@@ -63,6 +63,8 @@ class Policy(Protocol):
 
     A policy may have a method `importance`: what a link is worth beside others. Only the ratio of two pages counts.
 
+    A policy may have a method `declines`: whether the page of this URL is left to its turn though a signal names it.
+
     A policy that changes its mind may have a `patience`, in rounds of all pages: about what is due later it is asked
     again in each round, without a fetch.
     """

@@ -92,6 +92,7 @@ class Revisits:
         self._counters: Counter[str] = Counter() if counters is None else counters
         self._due_by_policy = checked("REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity")
         self._patience: float = getattr(policy, "patience", inf)
+        self._declines: Callable[[str], bool] = getattr(policy, "declines", lambda _: False)
         self._tokens = Tokens(rate)
         self.foreign: Callable[[str], bool] = lambda _: False  # whether a host is another crawl's by now
         self.is_full: Callable[[str], bool] = lambda _: False  # whether a host has more to do than it can for a while
@@ -247,8 +248,12 @@ class Revisits:
         return True
 
     def _begin_ahead(self, record: PageRecord, now: float) -> PageRecord | None:
-        """The record for a fetch at a signal; None if the page has had its turn, or its host has too much to do."""
+        """The record for a fetch at a signal; None if the page is left to its turn, or has had one since."""
         if self._policy.early and self.is_full(host_of(record.url)):
+            self.ahead.give_up(record.url)
+            return None
+        if self._declines(record.url):
+            self._counters["signals/ignored"] += 1
             self.ahead.give_up(record.url)
             return None
         return self.ahead.begin(record, now)
