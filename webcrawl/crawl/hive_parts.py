@@ -89,8 +89,12 @@ class Mailbox:
         revisiting: Revisiting | None = None,
     ) -> None:
         self._revisiting = revisiting
-        self._discovery, self._frontier, self.robots = discovery, frontier, robots
-        self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
+        self._discovery = discovery
+        self._frontier = frontier
+        self.robots = robots
+        self.now = now
+        self.forget = discovery.forget
+        self.seeds_again = seeding.again
 
     def links(self, records: Sequence[bytes]) -> None:
         asked = [record for record in records if is_prerequisite(record)]

@@ -47,7 +47,10 @@ class HostOrders(HostInspector):
     ) -> None:
         """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
         super().__init__(frontier, robots, statistics, clock, domain, rendered)
-        self._sheets, self._paused, self._in_force, self._uplink = sheets, paused, in_force, uplink
+        self._sheets = sheets
+        self._paused = paused
+        self._in_force = in_force
+        self._uplink = uplink
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())
         lines = [*islice(self.told(), TOLD + 1)]

@@ -126,7 +126,10 @@ class CrawlCollector(Collector):
     def __init__(
         self, look: Callable[[], Look], labels: Mapping[str, str], about: Mapping[str, str], told: Told
     ) -> None:
-        self._look, self._labels, self._about, self._told = look, dict(labels), dict(about), told
+        self._look = look
+        self._labels = dict(labels)
+        self._about = dict(about)
+        self._told = told
         self._process = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 
     def text(self) -> bytes:

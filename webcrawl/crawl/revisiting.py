@@ -70,7 +70,11 @@ class Revisiting(Part):
         """
         self.signals = signals
         self._clock, self._excluded = clock, excluded
-        self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
+        self._db = db
+        self.revisits = revisits
+        self.split = split
+        self._frontier = frontier
+        self._on = on
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}

@@ -274,8 +274,7 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
         theirs["RETRY_HTTP_CODES"] = None  # Scrapy's default knows fewer than the frontier
     values = RETRIES | UNFOCUSED | theirs
     for name, kind in KINDS.items():
-        value = ours[name] if name in ours else settings[name] if name in settings else getattr(defaults, name)
-        values[name] = _read(name, kind, value)
+        values[name] = _read(name, kind, _said(name, ours, settings))
     _hold(values)
     for name in WITH_REVISITS:
         if values[name] is None and values["REVISIT_POLICY"] != NONE:
@@ -289,6 +288,13 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     if is_default and not given("DOWNLOAD_TRUNCATE") and _is_archive(values):
         values |= whole_bodies(values)
     return values | {"FRONTIER_QUEUES": values["FRONTIER_QUEUES"] or _default_queues(values)}
+
+
+def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    """Return the value of a setting as it was written: what one of Scrapy's says comes first, the default last."""
+    if name in ours:
+        return ours[name]
+    return settings[name] if name in settings else getattr(defaults, name)
 
 
 def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.exclusion import CommandedFilter
 
@@ -239,9 +239,9 @@ class PausedHosts(Part):
     """Their names, in the order in which they were paused."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
-        self._saved = db.get(PAUSED_HOSTS)
-        self.names: dict[str, None] = dict.fromkeys(msgpack.unpackb(self._saved)) if self._saved is not None else {}
+        self._saved = SavedValue(db, PAUSED_HOSTS)
+        names = [] if self._saved.data is None else msgpack.unpackb(self._saved.data)
+        self.names: dict[str, None] = dict.fromkeys(names)
         db.join(self)
 
     def add(self, name: str) -> bool:
@@ -267,7 +267,4 @@ class PausedHosts(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        data = bytes(msgpack.packb([*self.names]))
-        if data != self._saved and (self.names or self._saved is not None):
-            self._db.set(PAUSED_HOSTS, data)
-            self._saved = data
+        self._saved.save(msgpack.packb([*self.names]), is_empty=not self.names)

@@ -15,7 +15,7 @@ import msgpack
 
 from webcrawl.crawl.checks import read_for_host
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.host_names import names_above
 
 logger = logging.getLogger(__name__)
@@ -60,12 +60,11 @@ class Sheets(Part):
     """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
         self._listeners: list[tuple[frozenset[str], Make, Heard]] = []
         self.sheets: dict[str, Sheet] = {}
-        self._saved = db.get(META)
-        if self._saved is not None:
-            self._restore(msgpack.unpackb(self._saved))
+        self._saved = SavedValue(db, META)
+        if self._saved.data is not None:
+            self._restore(msgpack.unpackb(self._saved.data))
         db.join(self)
 
     def _restore(self, saved: Mapping[str, Sheet]) -> None:
@@ -136,10 +135,7 @@ class Sheets(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        data = bytes(msgpack.packb(self.sheets))
-        if data != self._saved and (self.sheets or self._saved is not None):
-            self._db.set(META, data)
-            self._saved = data
+        self._saved.save(msgpack.packb(self.sheets), is_empty=not self.sheets)
 
 
 def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]) -> Callable[[str], T | None]:

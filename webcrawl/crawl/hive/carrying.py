@@ -119,7 +119,9 @@ class Carrying:
         crawling: Crawling,
         get_map: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        self._post, self._server, self._contact = post, server, contact
+        self._post = post
+        self._server = server
+        self._contact = contact
         self._crawling, self._get_map = crawling, get_map
         self.handled = 0  # letters, since the start
         self.taken = 0  # bytes of letters, since the last checkpoint

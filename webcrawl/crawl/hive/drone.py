@@ -72,8 +72,12 @@ class Drone:
 
         `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
         """
-        self.me, self._outbox, self._keep = me, outbox, keep
-        self._slot_of, self._make_cache, self._sent_lately = slot_of, make_cache, make_cache()
+        self.me = me
+        self._outbox = outbox
+        self._keep = keep
+        self._slot_of = slot_of
+        self._make_cache = make_cache
+        self._sent_lately = make_cache()
         self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0

@@ -171,7 +171,9 @@ class Server(Session):
 
     async def _agree(self) -> None:
         await super()._agree()
-        self._sample, self._bytes, self._sent = None, 0, 0
+        self._sample = None
+        self._bytes = 0
+        self._sent = 0
 
     # -- letters
 

@@ -235,4 +235,6 @@ def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
     """
     outcomes = (figures.get("statistics") or {}).get("outcomes", {})
     got = have_pages({int(status): many for status, many in outcomes.items()}, hops)
-    return figures.get("reason") == FINISHED and bool(figures.get("seeds")) and not (got or figures["queued"])
+    has_ended = figures.get("reason") == FINISHED
+    had_seeds = bool(figures.get("seeds"))
+    return has_ended and had_seeds and not got and not figures["queued"]

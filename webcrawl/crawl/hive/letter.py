@@ -165,7 +165,9 @@ class Inbox(Part):
     """Handles each exact letter of other drones once. A Part of the checkpoint, and its follower (`committed`)."""
 
     def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
-        self._db, self._hive, self._handle = db, hive, handle
+        self._db = db
+        self._hive = hive
+        self._handle = handle
         self.epoch, self.place = "", BEGINNING
         self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
         self.senders: set[int] = set()  # of what no checkpoint has

@@ -134,7 +134,9 @@ class LetterCheck:
         lose: Callable[[str, str], None] = lambda _kind, _line: None,
         tell: Callable[..., None] = logger.warning,
     ) -> None:
-        self._check, self._lose, self._tell = check, lose, tell
+        self._check = check
+        self._lose = lose
+        self._tell = tell
         self.refused = 0  # items
         self._told = False
         self._checks: dict[Kind, Callable[[Any], None]] = {

@@ -18,7 +18,7 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import Partition, SlotMap, Wanted
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
     from webcrawl.crawl.hive.drone import Drone
@@ -101,15 +101,13 @@ class Obeyed(Part):
     """`number`: of the last command."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
         self.number = 0
         self.wanted: Wanted | None = None  # None: nobody has asked for a change
-        saved = db.get(OBEYED)
-        if saved is not None:
-            self.number, wanted = msgpack.unpackb(saved)
+        self._saved = SavedValue(db, OBEYED)
+        if self._saved.data is not None:
+            self.number, wanted = msgpack.unpackb(self._saved.data)
             if wanted is not None:
                 self.resize(*wanted)
-        self._saved = saved
         db.join(self)
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
@@ -119,10 +117,7 @@ class Obeyed(Part):
 
     def save(self) -> None:
         wanted = None if self.wanted is None else (sorted(self.wanted.members), sorted(self.wanted.lost))
-        data = bytes(msgpack.packb((self.number, wanted)))
-        if data != self._saved:
-            self._db.set(OBEYED, data)
-            self._saved = data
+        self._saved.save(msgpack.packb((self.number, wanted)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,7 +246,11 @@ class Outbox:
         """`hive` is the hive's key or what stands for it, the same for all its drones."""
         self.generation = 0  # of the slot map: put on letters when they are closed
         self.epoch = ""
-        self._db, self._me, self._hive, self._memory, self._clock = db, me, hive, memory, clock
+        self._db = db
+        self._me = me
+        self._hive = hive
+        self._memory = memory
+        self._clock = clock
         self._chance = chance or random.SystemRandom()
         self._collections = Collections(self._add, clock)
         self._lanes: dict[tuple[int, bool], Lane] = {}

@@ -215,7 +215,9 @@ class EmbeddedServer:
         self, folder: Path, memory: int = 64 << 20, clock: Callable[[], float] = time.monotonic, binary: str = ""
     ) -> None:
         """`memory`: bytes for the hive's streams."""
-        self._folder, self._memory, self._clock = folder.absolute(), memory, clock
+        self._folder = folder.absolute()
+        self._memory = memory
+        self._clock = clock
         self._binary = binary or find_binary()
         self._process = Process(self._launch, clock)
         self._reached = False  # since it was last started

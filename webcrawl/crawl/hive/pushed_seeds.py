@@ -34,7 +34,10 @@ class Taking:
 
     def __init__(self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]) -> None:
         """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl, and never waits."""
-        self._client, self._source, self._own, self._hand_on = client, source, own, hand_on
+        self._client = client
+        self._source = source
+        self._own = own
+        self._hand_on = hand_on
         self._held: deque[bytes] = deque()  # handed on and still in the drone's list
         self._safe = 0  # as many of them a checkpoint has
         self.stopped = False

@@ -332,7 +332,11 @@ class Reign:
     """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
     def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
-        self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling
+        self._me = me
+        self._server = server
+        self._post = post
+        self._groups = groups
+        self._telling = telling
         self._queen: Queen | None = None
         self._released: set[int] = set()
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when

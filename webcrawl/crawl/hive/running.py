@@ -57,9 +57,14 @@ class Running:
         lease: float,
     ) -> None:
         """`commanded`: the same crawl, for commands. `join` enters the hive, and returns its epoch."""
-        self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
+        self._post = post
+        self._server = server
+        self._crawling = crawling
+        self._reign = reign
         self._commanded = commanded
-        self._about, self._join, self._lease = about, join, lease
+        self._about = about
+        self._join = join
+        self._lease = lease
         self._looking = asyncio.Lock()
         self._contact = Contact(post, server)
         self.carrying = Carrying(post, server, self._contact, crawling, self._get_map)
@@ -164,7 +169,7 @@ class Running:
         return found
 
     def _report(self, state: State | None) -> Report:
-        post, activity = self._post, self._activity()
+        post = self._post
         return Report(
             **self._about,
             beat=self._beats,
@@ -178,8 +183,8 @@ class Running:
             stays=post.drone.moving.stays,
             towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
             kept=tuple(sorted(post.outbox.kept)),
-            saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
-            activity=activity,
+            saved=self._is_saved,
+            activity=self._activity(),
             unacknowledged=post.outbox.unacknowledged,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
@@ -288,16 +293,32 @@ class Running:
         """Takes one if others wait for it: of an order, at the end, for slots on their way or for the server."""
         if self._saving is not None and not self._saving.done():
             return
-        changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        drone, outbox = self._post.drone, self._post.outbox
-        exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
-        moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
-        ordered = self._post.obeyed.number > self._kept_order
-        waited_for = ordered or exact or leaves or parts or (changed and (moves or self._is_idle))
         enough = LITTLE if self._server.filling else ENOUGH
-        if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
+        is_wanted = self._is_waited_for() or self.carrying.taken > enough
+        if is_wanted and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._checkpoint))
+
+    def _is_waited_for(self) -> bool:
+        """True if others cannot go on before a checkpoint is taken here."""
+        drone = self._post.drone
+        outbox = self._post.outbox
+        members = drone.slots.drones
+        if self._post.obeyed.number > self._kept_order:  # whoever gave the order waits until it is kept
+            return True
+        if outbox.awaits_checkpoint:  # exact letters are not sent before
+            return True
+        if outbox.kept.difference(outbox.drones(), members):  # a kill would bring letters back for one that has left
+            return True
+        if self._post.inbox.senders.difference(members):  # a drone leaves when its letters are kept
+            return True
+        is_moving = not drone.moving.settled or drone.me not in members
+        return not self._is_saved and (is_moving or self._is_idle)
+
+    @property
+    def _is_saved(self) -> bool:
+        """True if the last checkpoint has all that was done and read."""
+        inbox = self._post.inbox
+        return self._activity() == self._saved_activity and inbox.place == inbox.committed_place
 
     # -- slots
 

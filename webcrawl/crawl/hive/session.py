@@ -40,7 +40,7 @@ from webcrawl.crawl.hive.registry import (
     place_of,
     state_of,
 )
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
 # Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
@@ -353,24 +353,21 @@ class Companions(Part):
     """A part of the checkpoint."""
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
-        self._db, self._server = db, server
-        self._saved = db.get(META)
+        self._server = server
+        self._saved = SavedValue(db, META)
         db.join(self)
 
     def known(self) -> dict[str, Any]:
         """For a Member that joins, or joins again and has heard of more since the checkpoint."""
         me = self._server.member
         heard = {} if me is None else {"commands": me.commands}
-        if self._saved is None:
+        if self._saved.data is None:
             return heard
-        founded, others, gone, *commands = msgpack.unpackb(self._saved, strict_map_key=False)
+        founded, others, gone, *commands = msgpack.unpackb(self._saved.data, strict_map_key=False)
         return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": tuple(commands), **heard}
 
     def save(self) -> None:
         me = self._server.member
         if me is None or me.key is None:  # the server was not there in this run
             return
-        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands))
-        if known != self._saved:
-            self._db.set(META, known)
-            self._saved = known
+        self._saved.save(msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)))

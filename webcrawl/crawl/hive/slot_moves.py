@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgpack
@@ -57,8 +57,13 @@ class Moving(Part):
         self.map: SlotMap | None = None  # the latest that was learned
         self.owned = bytearray()  # by slot: 1 if it is here, so that its links are submitted and its hosts asked
         self._had = bytearray()
-        self._db, self._me, self._frontier, self._seen = db, me, frontier, seen
-        self._slot_of, self._outbox, self._accept = slot_of, outbox, accept
+        self._db = db
+        self._me = me
+        self._frontier = frontier
+        self._seen = seen
+        self._slot_of = slot_of
+        self._outbox = outbox
+        self._accept = accept
         self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
         self.again: Callable[[], bool] | None = None  # queues pages that are to be fetched again, likewise
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
@@ -106,9 +111,15 @@ class Moving(Part):
             if old == self._me:
                 self._plan(slot, (GO, new))
             elif new == self._me:
-                back = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, new)
-                self._plan(slot, (COME, new if back else NOBODY if old in gone else old))
+                self._plan(slot, (COME, self._giver(slot, old, gone)))
         self._frontier.moves.freeze()
+
+    def _giver(self, slot: int, before: int, gone: Collection[int]) -> int:
+        """From whom a slot that is to be ours comes: from the owner before, unless that is lost."""
+        is_parked_here = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, self._me)
+        if is_parked_here:  # it was to go to a drone that is lost
+            return self._me
+        return NOBODY if before in gone else before
 
     def _plan(self, slot: int, what: tuple[int, int]) -> None:
         plan = self._plans.setdefault(slot, [])

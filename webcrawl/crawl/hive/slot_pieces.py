@@ -75,8 +75,13 @@ class Leaving:
 
         `domains`: a registered domain is in one slot, and moves with it.
         """
-        self._moves, self._seen, self._slot_of = moves, seen, slot_of
-        self._put, self._packed, self._domains, self._leaves = put, packed, domains, leaves or as_it_is
+        self._moves = moves
+        self._seen = seen
+        self._slot_of = slot_of
+        self._put = put
+        self._packed = packed
+        self._domains = domains
+        self._leaves = leaves or as_it_is
         self.targets: dict[int, int] = {}  # all slots that are frozen and not yet packed, and who gets each
         self._batch: dict[int, Counts] = {}  # those that are being packed
         self._cursor: dict[int, int] = {}  # of these, the one whose fingerprints are going, and the next of them
@@ -166,7 +171,9 @@ class Leaving:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """The inverse of `save`."""
-        self.targets, self._batch, self._cursor = saved["targets"], saved["batch"], saved["cursor"]
+        self.targets = saved["targets"]
+        self._batch = saved["batch"]
+        self._cursor = saved["cursor"]
         self._mark = self._seen.mark()
 
 
@@ -219,7 +226,10 @@ class Coming:
 
     def __init__(self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
         """`lost` is told in one line if a slot did not come whole."""
-        self._moves, self._seen, self._parking, self._lost = moves, seen, parking, lost
+        self._moves = moves
+        self._seen = seen
+        self._parking = parking
+        self._lost = lost
         self.sources: dict[int, int] = {}  # slots that are expected, and from whom
         self.arriving: list[int] = []  # slots that are here, with something parked
         self._counts: dict[int, Counts] = {}
@@ -320,7 +330,9 @@ class Coming:
 
     def restore(self, saved: dict[str, Any]) -> None:
         """The inverse of `save`."""
-        self.sources, self.arriving, self._counts = saved["sources"], saved["arriving"], saved["counts"]
+        self.sources = saved["sources"]
+        self.arriving = saved["arriving"]
+        self._counts = saved["counts"]
 
 
 def _said(counts: Counts) -> str:

@@ -67,7 +67,10 @@ class Supervisor:
         clock: Callable[[], float] = time.monotonic,
         left: Callable[[int], str] = lambda _: "",
     ) -> None:
-        self._start, self._reason, self._clock, self._left = start, reason, clock, left
+        self._start = start
+        self._reason = reason
+        self._clock = clock
+        self._left = left
         self._drones: dict[int, Process] = {}
         self.ended: set[int] = set()  # drones that have ended because nothing was left for them to do
         self._wanted: set[int] = set()

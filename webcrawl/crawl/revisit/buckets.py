@@ -36,7 +36,9 @@ COUNT = 8
 def ticks(seconds: float) -> int:
     """A time as buckets count it, the nearest that they can."""
     at = (seconds + BEFORE) * TICK
-    return int(at) if 0.0 <= at < LAST else LAST if at > 0.0 else 0
+    if 0.0 <= at < LAST:
+        return int(at)
+    return LAST if at > 0.0 else 0
 
 
 def seconds_of(at: int) -> float:
@@ -75,7 +77,9 @@ class Buckets:
         `which`: before the names of what is saved, as a crawl has more than one such queue.
         """
         self._db, self._pool = db, pool
-        self._bucket, self._divided_name, self._sorted_name = which + BUCKET, which + DIVIDED, which + SORTED
+        self._bucket = which + BUCKET
+        self._divided_name = which + DIVIDED
+        self._sorted_name = which + SORTED
         self._buckets: dict[int, Bucket] = {}  # by start
         self._starts: list[int] = []  # in order; no two buckets overlap
         self._divided: list[Bucket] = []  # of these, each record is moved to a narrower bucket

@@ -33,7 +33,9 @@ class Split:
         self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
         self.early = True  # whether pages may be fetched before they are due, so that the budget is used
         self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
-        self._age, self._fixed, self._share = 86_400.0, 0.0, 0.5
+        self._age = 86_400.0
+        self._fixed = 0.0
+        self._share = 0.5
         self._began = self._at = now()
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
@@ -41,7 +43,9 @@ class Split:
 
     def change(self, *, age: float, rate: float, share: float) -> None:
         """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
-        self._age, self._fixed, self._share = age, rate, share
+        self._age = age
+        self._fixed = rate
+        self._share = share
 
     @property
     def is_fixed(self) -> bool:
@@ -136,7 +140,9 @@ class Unused:
 
     def __init__(self, split: Split, pages: Callable[[], int], floor: Callable[[], float]) -> None:
         """`floor`: seconds between two fetches of a page at least."""
-        self._split, self._pages, self._floor = split, pages, floor
+        self._split = split
+        self._pages = pages
+        self._floor = floor
         self._next: float | None = None
 
     def look(self, now: float) -> None:

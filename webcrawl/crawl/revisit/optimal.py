@@ -63,7 +63,9 @@ def interval(shape: float, span: float, worth: float) -> float:
             x += log(now / left) * now / (power * slope)
         else:  # and far from it as a logarithm of x
             step = log(aim / now) * now / (slope * x)
-            x *= exp(step if -2.0 < step < 2.0 else 2.0 if step > 0.0 else -2.0)
+            if not -2.0 < step < 2.0:
+                step = 2.0 if step > 0.0 else -2.0
+            x *= exp(step)
     return span * expm1(min(x, LONGEST))
 
 

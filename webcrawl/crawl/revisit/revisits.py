@@ -402,8 +402,12 @@ class Revisits:
             self._policy.observe(record, seconds, changed)
         record.fetched, record.holds = found.fetched, found.holds
         record.etag, record.modified = found.etag, found.modified
-        record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        record.stored, record.copy_of, record.plain = found.stored, found.copy_of, found.plain
+        record.digest = found.digest
+        record.text = found.text
+        record.gone = found.gone
+        record.stored = found.stored
+        record.copy_of = found.copy_of
+        record.plain = found.plain
         record.said = found.said
         return True
 
