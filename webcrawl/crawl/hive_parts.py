@@ -10,7 +10,7 @@ from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.letter import Inbox
+from webcrawl.crawl.hive.letter import Inbox, hive_id
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
@@ -51,7 +51,8 @@ def open_post(
     `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
     """
     slot_of = member.partition.slot
-    outbox = Outbox(db, member.me, member.hive)
+    mark = hive_id(member.key)
+    outbox = Outbox(db, member.me, mark)
     sound = LetterCheck(partial(check_link, takes=takes), lose)
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
@@ -62,7 +63,7 @@ def open_post(
     )
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
-    post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+    post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db))
     moments.figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
     return post
 

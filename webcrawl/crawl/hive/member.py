@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,11 +128,6 @@ class Membership:
     key: bytes  # of all its hashes
     slots: SlotMap
     partition: Partition
-
-    @property
-    def hive(self) -> bytes:
-        """The mark that letters of this hive are known by."""
-        return blake2b(self.key, digest_size=16, person=b"webcrawl hive").digest()
 
 
 @dataclass(frozen=True, slots=True)
