@@ -102,7 +102,10 @@ class Server(Session):
     # -- once a second
 
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
-        """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
+        """Give a sign of life, and return the news.
+
+        `generation`: of the map that the drone knows; `after`: the last command that it knows.
+        """
         found = await self._do(lambda: self._beat(report, lease, generation, after))
         with legible():
             beat = self._told(found)
@@ -156,7 +159,7 @@ class Server(Session):
         return found
 
     def _lost(self, identity: bytes | None) -> None:
-        """The registry does not have us as we are: it was emptied, or somebody else came under our number."""
+        """Raise what follows if the registry does not have us: it was emptied, or another came under our number."""
         if identity is not None and identity != self._me.identity:
             with legible():
                 (host, pid), known = place_of(identity), state_of(identity) == self._me.state
@@ -205,7 +208,7 @@ class Server(Session):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Up to `most` letters behind a place, in order; waits up to `wait` seconds for the first one.
+        """Return up to `most` letters behind a place, in order; wait up to `wait` seconds for the first one.
 
         What has no letter in it, because others put it there, is an empty one.
         """
@@ -215,7 +218,7 @@ class Server(Session):
         return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
 
     async def acknowledge(self, place: str) -> None:
-        """The drone's checkpoint has all letters up to `place`: the server may forget them."""
+        """Let the server forget all letters up to `place`, which the drone's checkpoint has."""
         await self._do(lambda: self._acknowledge(place))
 
     async def _acknowledge(self, place: str) -> None:
@@ -236,7 +239,7 @@ class Server(Session):
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
-        """The state of a lost drone may not come back."""
+        """Keep the state of a lost drone from coming back."""
 
         async def gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
@@ -268,7 +271,7 @@ class Server(Session):
         self._member = replace(self._me, others=others)
 
     async def let_rest(self) -> None:
-        """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
+        """Tell all drones for some seconds that none has anything left but hosts set aside."""
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
 
 

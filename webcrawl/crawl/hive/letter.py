@@ -71,12 +71,12 @@ class TooLong(HiveError):  # noqa: N818 - reads as what it is
 
 @lru_cache(maxsize=16)
 def hive_id(hive: bytes) -> bytes:
-    """The mark of the hive on the wire: its key stays secret."""
+    """Return the mark of the hive on the wire, by which its key stays secret."""
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
 def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
-    """The bytes of a message. TooLong: its items take more than `most` bytes before they are compressed."""
+    """Return the bytes of a message. Raise TooLong if its items take more than `most` bytes uncompressed."""
     items = msgpack.packb(message.items, unicode_errors=SURROGATES)
     if len(items) > most:
         raise TooLong(f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}")
@@ -96,12 +96,15 @@ def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
 
 
 def unpack(data: bytes, hive: bytes) -> Letter:
-    """The message that `pack` made these bytes of, for the same hive."""
+    """Return the message that `pack` made these bytes of, for the same hive. Raise ForeignMessage for all else."""
     return read(data, hive_id(hive))[1]
 
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
-    """The mark of a message's hive, and the message. `expected`: no other hive's is read."""
+    """Return the mark of a message's hive, and the message; `expected` is the only mark that is taken.
+
+    Raise ForeignMessage for other bytes.
+    """
     if not data.startswith(MAGIC):
         raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
     if len(data) < START:
@@ -149,14 +152,14 @@ BEGINNING = "0-0"  # the place in a stream before its first entry
 
 
 def place_in(data: bytes) -> str:
-    """A place in a stream as the server keeps it; ValueError if it is none."""
+    """Return a place in a stream from what the server keeps. Raise ValueError if that is no place."""
     place = data.decode()
     order(place)
     return place
 
 
 def order(place: str) -> int:
-    """A number by which places in a stream compare."""
+    """Return a number by which places in a stream compare."""
     milliseconds, _, sequence = place.partition("-")
     return int(milliseconds) << 64 | int(sequence)
 
@@ -180,7 +183,10 @@ class Inbox(Part):
         db.join(self)
 
     def received(self, place: str, data: bytes) -> bool:
-        """Handles a message and advances to its place; False if it was known. ForeignMessage: it is not ours."""
+        """Handle a message and advance to its place; return whether it was new.
+
+        Raise ForeignMessage if it is not of this hive.
+        """
         if order(place) <= order(self.place):
             return False
         message = unpack(data, self._hive)
@@ -207,7 +213,7 @@ class Inbox(Part):
         return message.number == expected
 
     def new_epoch(self, epoch: str) -> None:
-        """The stream has begun anew."""
+        """Read from the beginning of this epoch's stream."""
         if epoch != self.epoch:
             self.epoch = epoch
             self.place = self.committed_place = BEGINNING
@@ -224,7 +230,7 @@ class Inbox(Part):
             self._written = self._saved
 
     def committed(self) -> None:
-        """Call after COMMIT."""
+        """Let all be acknowledged that the checkpoint has; call it after COMMIT."""
         epoch, place = self._saved
         if epoch == self.epoch:
             self.committed_place = place

@@ -41,9 +41,9 @@ class Identity:
 
 
 def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
-    """The identity in this state, for one more run; a new one in a new state. Others know it from now on: it is kept.
+    """Return the identity of this state for one more run, or a new one for a new state; it is saved at once.
 
-    HiveError if the state belongs to another drone, or to a crawl of its own.
+    Raise HiveError if the state belongs to another drone, or to a crawl of its own.
     """
     before = identity_of(db)
     jobdir = db.folder.parent
@@ -63,12 +63,12 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
 
 
 def identity_of(db: CrawlDB) -> Identity | None:
-    """The identity of the drone whose state this is; None for a crawl of its own."""
+    """Return the identity of the drone whose state this is, or None for a crawl of its own."""
     return unpacked(db.get(IDENTITY))
 
 
 def unpacked(data: bytes | None) -> Identity | None:
-    """The inverse of `Identity.pack`; None if there is nothing."""
+    """Return what `Identity.pack` has packed, or None if there is nothing."""
     return None if data is None else Identity(*msgpack.unpackb(data))
 
 
@@ -84,7 +84,7 @@ def refuse_drone(db: CrawlDB) -> None:
 
 
 def saved_map(db: CrawlDB) -> SlotMap | None:
-    """The slot map that this state was last saved with."""
+    """Return the slot map that this state was last saved with."""
     data = db.get(MAP)
     return None if data is None else SlotMap.unpack(data)
 
@@ -97,7 +97,7 @@ OBEYED = "hive/obeyed"
 
 
 class Obeyed(Part):
-    """`number`: of the last command."""
+    """Keeps the number of the last command that was carried out, and who shall share the web."""
 
     def __init__(self, db: CrawlDB) -> None:
         self.number = 0
@@ -110,7 +110,7 @@ class Obeyed(Part):
         db.join(self)
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
-        """These drones shall share the web; of those that are lost the state is gone for good."""
+        """Note that these drones shall share the web, and that the states of those that are lost are gone for good."""
         before = self.wanted.lost if self.wanted is not None else frozenset()
         self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
 
@@ -140,10 +140,10 @@ class Post:
     obeyed: Obeyed
 
     def part(self) -> float:
-        """Of the slots of the hive, the part that is here."""
+        """Return the part of the hive's slots that is here."""
         owned = self.drone.moving.owned
         return owned.count(1) / len(owned) if owned else 1.0
 
     def stats(self) -> dict[str, int]:
-        """Counters of this run."""
+        """Return the counters of this run."""
         return {**self.drone.stats(), **{f"letters/{name}": n for name, n in self.outbox.stats().items()}}

@@ -75,7 +75,7 @@ class Lane:
         self.held += len(data)
 
     def read(self, number: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Those from this number on, up to `end`, which must exist."""
+        """Return the letters from this number on, up to `end`, which must exist."""
         stored = min(end, self._written)
         if number < stored:
             rows = self._db.between(self._name(number), self._name(stored))
@@ -100,7 +100,7 @@ class Lane:
         return len(self._fresh)
 
     def sent(self, place: int) -> None:
-        """The next letter is at this place of the stream."""
+        """Note that the next letter is at this place of the stream."""
         self._places.append(place)
         self.next += 1
 
@@ -124,14 +124,14 @@ class Lane:
         self.next, self._written, self.ready = max(self.next, end), max(self._written, end), max(self.ready, end)
 
     def again(self) -> int:
-        """All that are not acknowledged will be sent again; returns how many of them were sent."""
+        """Send all again that are not acknowledged; return how many of them were sent."""
         count, self.next = self.next - self.first, self.first
         self._places.clear()
         return count
 
 
 def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
-    """For each lane of which crawl.db has letters: its first row, and the number after its last."""
+    """Return the first row, and the number after the last, of each lane of which crawl.db has letters."""
     name = NAME
     while rows := db.query(NEXT, (name, END)):
         first = rows[0][0]
@@ -152,7 +152,7 @@ class RowName(NamedTuple):
 
 
 def read_name(name: str) -> RowName:
-    """ValueError: this is not the name of a letter."""
+    """Return the place of a letter from the name of its row. Raise ValueError if that is no name of a letter."""
     try:
         _, _, drone, kind, number = name.split("/")
         return RowName(int(drone), (_PLAIN, _EXACT).index(kind) == 1, int(number))
@@ -223,7 +223,7 @@ SLICE = 32  # letters written in one turn: 2 ms
 
 
 def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
-    """For each drone the channel and the last number of the exact letters to it, as META has them."""
+    """Return the channel and the last number of the exact letters to each drone, as META has them."""
     return {int(drone): (int(channel), int(last)) for drone, channel, last in msgpack.unpackb(saved or b"\x90")}
 
 
@@ -326,7 +326,7 @@ class Outbox:
     # -- out
 
     def due(self, drone: int, most: int) -> list[PackedLetter]:
-        """The next letters that may be sent, at most so many, in order; exact ones first."""
+        """Return the next letters that may be sent, at most so many, in order; exact ones first."""
         letters: list[PackedLetter] = []
         size = 0
         for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
@@ -344,7 +344,7 @@ class Outbox:
                 yield self._lanes[drone, exact], exact
 
     def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """The server has this letter, the first of those due that was not sent, at this place of the stream."""
+        """Note that the server has this letter, the first one due that was not sent, at this place of the stream."""
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
@@ -356,7 +356,7 @@ class Outbox:
             self._forget(drone)
 
     def acknowledged(self, drone: int, place: str) -> None:
-        """The receiver's checkpoint has everything up to this place of the current epoch."""
+        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint has."""
         self._acknowledged[drone] = order(place)
         self._forget(drone)
 
@@ -365,7 +365,7 @@ class Outbox:
             self._counts["acknowledged"] += lane.acknowledged(self._acknowledged[drone])
 
     def new_epoch(self, epoch: str) -> None:
-        """The streams have begun anew: all letters that are not acknowledged will be sent again."""
+        """Send all letters again that are not acknowledged, for the streams have begun anew."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
@@ -410,12 +410,12 @@ class Outbox:
     # -- what there is
 
     def drones(self) -> Iterable[int]:
-        """The drones for which there are letters or collections."""
+        """Return the drones for which there are letters or collections."""
         return {drone for (drone, _), lane in self._lanes.items() if lane}.union(self._collections.drones())
 
     @property
     def unacknowledged(self) -> int:
-        """Letters that are not acknowledged, and collections, which will be letters."""
+        """Return the number of letters that are not acknowledged, and of collections, which will be letters."""
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
     @property
@@ -424,7 +424,7 @@ class Outbox:
         return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
 
     def stats(self) -> dict[str, int]:
-        """Counters of what was closed, sent and acknowledged by this process, and what there is now."""
+        """Return what was closed, sent and acknowledged by this process, and what there is now."""
         counts = {name: self._counts[name] for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")}
         return {**counts, "unacknowledged": self.unacknowledged, "memory": self._held}
 
@@ -456,7 +456,7 @@ class Outbox:
         return bytes(msgpack.packb(rows))
 
     def committed(self) -> None:
-        """Call after COMMIT: its exact letters may be sent."""
+        """Let the exact letters be sent that the checkpoint has; call it after COMMIT."""
         for lane, end in self._closed:
             lane.ready = end
         self._closed = []

@@ -99,13 +99,13 @@ class Report:
         return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
 
     def refusal(self, number: int) -> str:
-        """The reason why this command was not carried out; nothing if it was."""
+        """Return the reason why this command was not carried out, or nothing if it was."""
         if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
             return "more were refused since than it tells of: whether this one was is not known"
         return dict(self.refusals).get(number, "")
 
     def stats(self) -> dict[str, Any]:
-        """Its figures as `figures.merged` takes them."""
+        """Return the drone's figures as `figures.merged` takes them."""
         return {
             **self.figures,
             **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
@@ -121,7 +121,7 @@ class Report:
 
     @classmethod
     def unpack(cls, data: bytes) -> Report:
-        """The inverse of `pack`; what a later version has added is left out."""
+        """Return what `pack` has packed, without what a later version has added. Raise ForeignMessage for all else."""
         try:
             if len(data) > LARGEST:
                 raise ValueError(f"{len(data)} bytes")
@@ -168,18 +168,18 @@ class _View:
     lost: frozenset[int]
 
     def taking_part(self) -> list[int]:
-        """All that have, or may have, something to do."""
+        """Return all drones that have, or may have, something to do."""
         retired = {drone for drone, report in self.reports.items() if report.state == State.RETIRED}
         others = {*self.map.leaving, *self.reports} - retired
         return sorted({*self.map.drones, *others} - self.lost)
 
     def heard(self) -> list[Report]:
-        """The reports of all that take part; fewer if one is away."""
+        """Return the reports of the drones that take part, without those of drones that are away."""
         return [self.reports[drone] for drone in self.taking_part() if drone in self.alive and drone in self.reports]
 
 
 class Queen:
-    """`groups`: the drones that each group of slots prefers."""
+    """Decides from reports what is to be done. `groups`: the drones that each group of slots prefers."""
 
     def __init__(self, groups: Groups = ((),)) -> None:
         self._groups = groups
@@ -196,10 +196,11 @@ class Queen:
         wanted: Wanted | None = None,
         last_command: int = 0,
     ) -> Decisions:
-        """All arguments were read from the server in one piece; `now` is of a clock that only goes forward.
+        """Return what is due now.
 
-        `alive` holds a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of the
-        last one that was given.
+        All arguments were read from the server in one piece; `now` is of a clock that only goes forward. `alive` are
+        the drones that hold a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of
+        the last command that was given.
         """
         wanted = wanted or Wanted(frozenset(slots.drones))
         view = _View(reports, alive, slots, wanted.lost)
@@ -222,7 +223,7 @@ class Queen:
         )
 
     def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
-        """`heard` is empty if one is missing."""
+        """Return whether the crawl is over (see above). `heard` is empty if a drone is missing."""
         quiet = {
             report.drone: report
             for report in heard
@@ -268,7 +269,7 @@ def _same_map(view: _View) -> bool:
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
+    """Return the retired drones for which no drone has letters, nor may get any by a new map or a kill."""
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
@@ -279,7 +280,7 @@ def _released(view: _View) -> frozenset[int]:
 
 
 def _following(view: _View, wanted: Wanted, groups: Groups) -> SlotMap | None:
-    """The next map if one is needed and may be published now.
+    """Return the next map, or None if none is needed or none may be published now.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
     Only slots to and from a drone that is lost are not waited for.
@@ -304,14 +305,14 @@ def _is_settled(view: _View, drone: int) -> bool:
 
 
 class Telling:
-    """What is said of all drones together, in the queen's log and in a file of her JOBDIR."""
+    """Writes the figures of all drones together into the queen's log, and into a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
 
     def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
-        """If it is time for it; `away`: drones that are not heard of; `last`: the crawl is over."""
+        """Write both if it is time for it. `away`: drones that are not heard of; `last`: the crawl is over."""
         if not last and now - self._written_at < WRITE:
             return
         found = merged(report.stats() for report in reports)
@@ -384,7 +385,7 @@ class Reign:
             await self._server.forget(drone)
 
     def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Those that can be read; of any other it is said once, and again when it is another trouble."""
+        """Return the reports that can be read; the log names an unreadable one once, and again if the reason is new."""
         reports, told = {}, {}
         for drone, data in beat.reports.items():
             words, at = self._unreadable.get(drone, ("", float("-inf")))

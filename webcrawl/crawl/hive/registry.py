@@ -175,7 +175,7 @@ AMONG_DRONES = (RESIZE, OVER, RELEASE)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Later ones have higher numbers."""
+    """A command to all drones; later ones have higher numbers."""
 
     number: int
     name: str
@@ -193,30 +193,30 @@ class Command:
 
     @classmethod
     def unpack(cls, data: bytes) -> Command:
-        """Of what the server has: the number, and behind a blank the name and the arguments (keys.COMMAND)."""
+        """Read what the server has: the number, and behind a blank the name and the arguments (COMMAND)."""
         number, _, rest = data.partition(b" ")
         name, args = msgpack.unpackb(rest)
         return cls(int(number), name, tuple(args))
 
 
 def number_of(data: bytes) -> int:
-    """The number of a packed command."""
+    """Return the number of a packed command."""
     return int(data.partition(b" ")[0])
 
 
 def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
-    """The known ones and those of the heard ones that last, packed, in the order in which they were given."""
+    """Return the known commands and those heard that last, packed, in the order in which they were given."""
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
     return tuple(sorted(lasting, key=number_of))
 
 
 def mark_of(name: str, args: tuple[Any, ...]) -> str:
-    """A zero for commands that are forgotten after a while, see keys.COMMAND: orders, such as `checkpoint`."""
+    """Return a zero for commands that are forgotten after a while, see COMMAND: orders, such as `checkpoint`."""
     return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
 
 
 def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
-    """The drones that shall share the web by the last command that says so; none if there is no such command."""
+    """Return the drones that shall share the web by the last command that says so, or none without one."""
     wanted: frozenset[int] = frozenset()
     for command in commands:
         if command.name == RESIZE:
@@ -245,7 +245,7 @@ class Member:
 
     @property
     def identity(self) -> bytes:
-        """The registry's name for this process."""
+        """Return the registry's name for this process."""
         return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid)))
 
 
@@ -268,7 +268,7 @@ class Record:
 
     @classmethod
     def unpack(cls, data: bytes) -> Record:
-        """The inverse of `pack`; HiveError for a record of another format."""
+        """Return what `pack` has packed. Raise HiveError for a record of another format."""
         try:
             version, *values = msgpack.unpackb(data)
             if version == FORMAT:
@@ -290,12 +290,14 @@ class Registry:
 
     @property
     def wanted(self) -> frozenset[int]:
-        """Who shall be members by the last command that said so."""
+        """Return the drones that shall be members by the last command that said so."""
         return wanted_by(map(Command.unpack, self.commands))
 
 
 def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, SlotMap, dict[int, bytes]]:
-    """The registry with this drone in it; HiveError if it does not belong here. `minted`: to found a hive with.
+    """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
+
+    `minted` is the record to found a hive with.
 
     A hive that was founded by a drone without a state, and that not all drones have joined yet, gives way to an older
     one: some drone had lost its state, and was the first to come after the server had been emptied.
@@ -331,12 +333,12 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
 
 
 def state_of(identity: bytes) -> str:
-    """The id of a drone's state."""
+    """Return the id of a drone's state."""
     return str(msgpack.unpackb(identity)[0])
 
 
 def place_of(identity: bytes) -> tuple[str, int]:
-    """The host and the process id of a drone."""
+    """Return the host and the process id of a drone."""
     _, _, host, pid = msgpack.unpackb(identity)
     return host, pid
 

@@ -42,7 +42,7 @@ LAST = 2.0  # seconds at the end for the letters of the last checkpoint
 
 
 class Running:
-    """`about`: what every report says of this drone."""
+    """Runs the loops of a drone. `about`: what every report says of this drone."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Running:
         return self._contact.there.is_set()
 
     def absence(self) -> Absence | None:
-        """The time since when the server does not answer; None if it does."""
+        """Return since when the server does not answer, or None if it does."""
         since = self._contact.absent_since
         return None if since is None else Absence("the hive's server", since)
 
@@ -94,7 +94,7 @@ class Running:
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
-        """After the last checkpoint: tells the others, as far as they can be reached, and leaves."""
+        """End the loops after the last checkpoint, tell the other drones if the server is there, and leave."""
         await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
@@ -112,7 +112,7 @@ class Running:
         await self._crawling.checkpoint()
 
     def committed(self) -> None:
-        """A checkpoint has all that came, and all that goes out."""
+        """Note that a checkpoint has all that came, and all that goes out."""
         self._post.outbox.committed()
         self._post.inbox.committed()
         self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
@@ -210,7 +210,7 @@ class Running:
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Letters for a drone that has gone are for its heirs: it went when our checkpoint had none that it has."""
+        """Give letters for a drone that has gone to its heirs: it went when our checkpoint had none for it."""
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -266,19 +266,19 @@ class Running:
         task.add_done_callback(self._carried_out.discard)
 
     def _let_rest(self, *, all_rest: bool) -> None:
-        """`all_rest`: no drone has anything left but hosts set aside; then none of these is tried any more."""
+        """Stop trying hosts set aside if `all_rest`: no drone has anything else left; begin again if one has."""
         crawl = self._crawling.crawl
         before, crawl.all_rest = crawl.all_rest, all_rest
         if before and not all_rest:
             self._crawling.wake()
 
     def _over(self) -> None:
-        """No drone has anything left to do."""
+        """End the crawl here: no drone has anything left to do."""
         self._crawling.hive.others_done = True
         self._crawling.wake()
 
     def _released(self) -> None:
-        """Nothing is left here, and nobody has anything for this drone; unless it has come again since."""
+        """End the crawl of a drone that has given away all, unless it is to be a member again."""
         drone, wanted = self._post.drone, self._post.obeyed.wanted
         if drone.me not in drone.slots.drones and (wanted is None or drone.me not in wanted.members):
             self._over()
