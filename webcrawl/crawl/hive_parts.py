@@ -32,7 +32,7 @@ RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
 def fingerprints(key: bytes, member: Membership) -> Fingerprints:
-    """Those whose slots can be moved."""
+    """Return fingerprints whose slots can be moved."""
     return SlotFingerprints(key, member.partition.slot)
 
 
@@ -46,7 +46,7 @@ def open_post(
     lose: Callable[[str, str], None],
     moments: Moments,
 ) -> Post:
-    """The drone with its letters for the others, and its state from `db`.
+    """Return the drone with its letters for the others, and its state from `db`.
 
     `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
     """

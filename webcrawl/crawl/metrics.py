@@ -71,7 +71,7 @@ def _outcome(rest: str) -> str:
 
 
 def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
-    """Of figures that are named alike, those with these names."""
+    """Return a function that keeps the figures with these names, of all that are named alike."""
     return lambda rest: rest if rest in names else None
 
 
@@ -133,7 +133,7 @@ class CrawlCollector(Collector):
         self._process = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         data = generate_latest(self)
         self._told.keep()
         return data
@@ -194,7 +194,7 @@ def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Me
 
 
 def _histogram(times: Sequence[int]) -> Metric:
-    """Without a sum, which nobody keeps."""
+    """Return the times of downloads as a histogram, without a sum, which nobody keeps."""
     buckets, total = [], 0
     for bits, number in enumerate(times):
         total += number

@@ -51,7 +51,7 @@ def open_revisiting(
     pipeline: LinkPipeline,
     site_of: Callable[[str], str],
 ) -> tuple[Revisiting, Signalling | None]:
-    """The part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
+    """Return the part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
 
     `excluded`: whether a rule refuses a URL by now.
 
@@ -112,7 +112,7 @@ def _signalling(
 
 
 def _former(path: str) -> str:
-    """The policy of a former run, or another one if there is no such code any more: it has nothing to decide."""
+    """Return the policy of a former run, or another one if its code is gone: it has nothing to decide."""
     try:
         load(path)
     except ValueError:

@@ -23,7 +23,7 @@ def shown(answer: Any) -> Iterator[str]:
 
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
+    """Yield the progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
     state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}")

@@ -54,7 +54,7 @@ STILL = (
 
 @contextmanager
 def folder_of(jobdir: Path) -> Iterator[int]:
-    """A descriptor of the folder, which stays that folder if it is moved."""
+    """Return a descriptor of the folder, which stays that folder if it is moved."""
     folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield folder
@@ -63,19 +63,19 @@ def folder_of(jobdir: Path) -> Iterator[int]:
 
 
 def address(folder: int) -> str:
-    """The address of the socket of a folder, in a few bytes."""
+    """Return the address of the socket of a folder, in a few bytes."""
     return f"/proc/self/fd/{folder}/{NAME}"
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user on the other side."""
+    """Return the process and the user on the other side."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     process, user, _ = CREDENTIALS.unpack(data)
     return process, user
 
 
 def request(command: str, words: tuple[str, ...]) -> bytes:
-    """CommandError if it is too long for one."""
+    """Return a request as a line. Raise CommandError if it is too long."""
     line = json.dumps({"command": command, "words": words}).encode() + b"\n"
     if len(line) > LONGEST:
         raise CommandError(f"{command}: longer than {LONGEST} bytes")
@@ -83,7 +83,7 @@ def request(command: str, words: tuple[str, ...]) -> bytes:
 
 
 def read_request(line: bytes) -> tuple[str, list[str]]:
-    """The command and its words. CommandError for anything else that a line can be."""
+    """Return the command and its words. Raise CommandError for anything else that a line can be."""
     values = _read(line)
     if not isinstance(values, dict) or "command" not in values:
         raise CommandError('a request is a line such as {"command": "status", "words": []}')
@@ -99,7 +99,7 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
 
 
 def answer(given: Any) -> bytes:
-    """CommandError for more than a line holds."""
+    """Return an answer as a line. Raise CommandError if it is too long."""
     line = json.dumps({"ok": True, "answer": given}).encode() + b"\n"
     if len(line) > LONGEST_ANSWER:
         raise CommandError(f"the answer has {len(line)} bytes, more than {LONGEST_ANSWER}: ask for less")
@@ -111,7 +111,7 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """The answer. CommandError with the line of a refusal, or for what is no answer; NoAnswer: it is unkept."""
+    """Return the answer. Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten."""
     values = _read(line)
     if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
         return values["answer"]
@@ -144,7 +144,7 @@ class Client:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """NoAnswer if the crawl does not even say how it is: an answer may take long, a turn of its loop does not."""
+        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its event loop."""
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)
@@ -152,7 +152,10 @@ class Client:
             raise NoAnswer(STILL % (process, count(round(SILENCE + ALIVE), "second"))) from error
 
     def _exchange(self, line: bytes, patience: float, silent: Callable[[int], None] | None = None) -> bytes:
-        """The answer to a line. TimeoutError after `patience` seconds; before that `silent` hears who is silent."""
+        """Return the answer to a line. Raise TimeoutError after `patience` seconds.
+
+        `silent` is told the process that has answered nothing for some seconds.
+        """
         end = time.monotonic() + patience
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(patience)
@@ -177,7 +180,7 @@ class Client:
 
 
 def _exchanged(connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None) -> bytes:
-    """The line that comes back, before this time by time.monotonic."""
+    """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who refuses unread: the reason may be there
         connection.sendall(line)
     pieces: list[bytes] = []
@@ -211,7 +214,7 @@ BLOCK = 1 << 16
 
 
 def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
-    """The sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard input, and names it.
+    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard input, and names it.
 
     CommandError if one of their lists cannot be read; then nothing is spooled.
     """
@@ -223,7 +226,7 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
 
 
 def source_named(source: str) -> str:
-    """SRC with whole paths, whatever folder the crawl runs in. CommandError if one of its lists cannot be read."""
+    """Return SRC with whole paths, for a crawl in another folder. Raise CommandError if a list cannot be read."""
     try:
         Seeds(source).close()
     except (SeedError, OSError) as error:

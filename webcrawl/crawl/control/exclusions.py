@@ -61,7 +61,7 @@ def _date(said: Mapping[str, str], name: str) -> float:
 
 
 def dated(words: Sequence[str], now: float) -> list[str]:
-    """The words with the time of the order: whoever hears of it later keeps the same record."""
+    """Return the words with the time of the order: whoever hears of it later keeps the same record."""
     return [*words] if any(one.partition("=")[0] == SINCE for one in words) else [*words, SINCE, iso(now)]
 
 
@@ -87,7 +87,7 @@ class State(Protocol):
 
 
 def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
-    """All records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
+    """Return all records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
     return [*_commanded(state, excluded), *_unpacked(state.get(OF_FILE))]
 
 
@@ -112,7 +112,7 @@ class SavedOptOuts:
         return _commanded(self._db, excluded)
 
     def save(self, records: Sequence[OptOut]) -> None:
-        """With the checkpoint that is being taken."""
+        """Save these records with the checkpoint that is being taken."""
         self._saved.save(msgpack.packb([one.pack() for one in records]), is_empty=not records)
 
 

@@ -85,7 +85,7 @@ MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
 
 
 def ordered(db: CrawlDB) -> Mapping[str, Any]:
-    """The settings that former runs were ordered to change, whether or not they are in force in this one."""
+    """Return the settings that former runs were ordered to change, whether or not they are in force in this one."""
     data = db.get(META)
     found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
     return found
@@ -160,7 +160,7 @@ class InForce(Part):
             logger.warning("%s = %s by command is not in force any more: there is no such setting", name, value)
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each order."""
         if self.paused:
             yield "pause"
         now = self._clock()
@@ -192,7 +192,7 @@ class InForce(Part):
         self.excluded.use([one for one in records if one.rule != rule])
 
     def set(self, name: str, value: str) -> Any:
-        """The value as it is understood."""
+        """Return the value as it is understood."""
         check_set(name, value)
         if name not in self._listeners:
             raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
@@ -261,7 +261,7 @@ class PausedHosts(Part):
         return True
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each order."""
         return (f"host {name} pause" for name in self.names)
 
     # -- the checkpoint

@@ -78,7 +78,7 @@ class Sheets(Part):
                     logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each setting of a sheet."""
         for name, sheet in self.sheets.items():
             if name.startswith(ALONE):
                 yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
@@ -108,14 +108,14 @@ class Sheets(Part):
         self.tell(settings)
 
     def of(self, host: str) -> Mapping[str, Any]:
-        """All that holds for this host alone."""
+        """Return all that holds for this host alone."""
         found: Sheet = {}
         for name in reversed(tuple(names_for(host))):
             found |= self.sheets.get(name, {})
         return found
 
     def said_by(self, host: str, setting: str) -> str | None:
-        """The sheet that says what a setting is for this host."""
+        """Return the sheet that says what a setting is for this host."""
         return next((name for name in names_for(host) if setting in self.sheets.get(name, ())), None)
 
     # -- those who heed it
@@ -147,17 +147,17 @@ def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, 
 
 
 def whose(name: str) -> str:
-    """The hosts that a sheet is for, in words."""
+    """Return the hosts that a sheet is for, in words."""
     return f"host {name.removeprefix(ALONE)} alone" if name.startswith(ALONE) else name
 
 
 def names_for(host: str) -> Iterator[str]:
-    """The names of sheets that hold for a host, the most specific one first."""
+    """Yield the names of sheets that hold for a host, the most specific one first."""
     yield ALONE + host
     yield from names_above(host)
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """These settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
+    """Return these settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}

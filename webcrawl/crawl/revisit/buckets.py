@@ -34,7 +34,7 @@ COUNT = 8
 
 
 def ticks(seconds: float) -> int:
-    """A time as buckets count it, the nearest that they can."""
+    """Return a time as buckets count it, the nearest that they can."""
     at = (seconds + BEFORE) * TICK
     if 0.0 <= at < LAST:
         return int(at)
@@ -42,17 +42,17 @@ def ticks(seconds: float) -> int:
 
 
 def seconds_of(at: int) -> float:
-    """The inverse, in seconds since 1970."""
+    """Return the time of these ticks, in seconds since 1970."""
     return at / TICK - BEFORE
 
 
 def stamp(at: int) -> bytes:
-    """The first bytes of a record to be pushed for this time."""
+    """Return the first bytes of a record to be pushed for this time."""
     return at.to_bytes(TIME, "big")
 
 
 def stamped(record: bytes) -> int:
-    """The time of a record."""
+    """Return the time of a record."""
     return int.from_bytes(record[:TIME], "big")
 
 
@@ -106,7 +106,7 @@ class Buckets:
             self._move(self._divided[-1], MOVES)
 
     def first(self) -> int | None:
-        """The time of the next record, or None."""
+        """Return the time of the next record, or None."""
         if self._next == len(self._sorted) and not self._load():
             return None
         return stamped(self._sorted[self._next])
@@ -145,7 +145,7 @@ class Buckets:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
-        """The widest bucket that there is room for, between the one before `place` and the one there."""
+        """Return the widest bucket that there is room for, between the one before `place` and the one there."""
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
         if len(self._starts) >= MOST:

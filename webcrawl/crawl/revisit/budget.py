@@ -26,7 +26,7 @@ HOUR = 3600.0  # between two warnings
 
 
 class Split:
-    """`rate` is the budget of revisits."""
+    """Splits fetches between new pages and revisits: `rate` is the budget of revisits."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -42,7 +42,7 @@ class Split:
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
 
     def change(self, *, age: float, rate: float, share: float) -> None:
-        """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
+        """Take other values of REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE."""
         self._age = age
         self._fixed = rate
         self._share = share
@@ -58,16 +58,16 @@ class Split:
         return self._age
 
     def known(self) -> int:
-        """The number of pages that are fetched again, in all."""
+        """Return the number of pages that are fetched again, in all."""
         return self.pages()
 
     def fetched_new(self, now: float) -> None:
-        """A page was handed out that was never fetched before."""
+        """Count a page that was handed out and was never fetched before."""
         self._new = self._faded(now) + 1.0
         self._at, self._rests = now, 0.0
 
     def idle(self, now: float) -> None:
-        """Nothing can be fetched now."""
+        """Note that nothing can be fetched now."""
         self._idle_at = now
 
     def rests_until(self, now: float, at: float) -> None:
@@ -91,7 +91,7 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """The rate as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        """Return the rate that is of use: a policy that is never early fetches a page once in REVISIT_AGE at most."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
@@ -103,7 +103,7 @@ def _all() -> float:
 
 
 class Tokens:
-    """One per page that is fetched again. The rate may differ at each call."""
+    """Allows one fetch again per token. The rate may differ at each call."""
 
     def __init__(self, rate: Callable[[], float]) -> None:
         """`rate`: per second."""
@@ -112,7 +112,7 @@ class Tokens:
         self._at: float | None = None
 
     def whole(self, now: float) -> int:
-        """The number of pages that may be taken now."""
+        """Return the number of pages that may be taken now."""
         rate = max(self._rate(), 0.0)
         most = max(1.0, rate * SAVED)
         since = self._at if self._at is not None else now
@@ -128,7 +128,7 @@ class Tokens:
         self._left -= count
 
     def next(self, now: float) -> float | None:
-        """The time at which there is a token; None if that cannot be said, since nothing is allowed at present."""
+        """Return the time at which there is a token, or None if nothing is allowed at present."""
         if self.whole(now):
             return now
         rate = self._rate()
@@ -146,7 +146,7 @@ class Unused:
         self._next: float | None = None
 
     def look(self, now: float) -> None:
-        """Call it often."""
+        """Warn if REVISIT_RATE allows more than can be used; at most once per hour. Call it often."""
         if self._next is None or now + 2 * HOUR < self._next:  # the first call, or the clock was set back
             self._next = now + EVERY
         if now < self._next:
@@ -176,7 +176,10 @@ MAX_OF_HOST = 1_000  # pages of one host, of which no more are taken before they
 
 
 class DueByHost:
-    """`total` and `hosts` are of the last checkpoint; of hosts with a few pages it has no number."""
+    """Counts pages that are due, by host.
+
+    `total` and `hosts` are of the last checkpoint, which has no number of hosts with a few pages.
+    """
 
     def __init__(self, total: int = 0, hosts: Mapping[str, int] | None = None) -> None:
         self.total = total
@@ -185,11 +188,11 @@ class DueByHost:
 
     @property
     def room(self) -> int:
-        """Pages that may still become due."""
+        """Return how many pages may still become due."""
         return MAX_WAITING - max(self.total - self._beyond, 0)
 
     def add(self, urls: Iterable[str]) -> None:
-        """These pages go into the frontier."""
+        """Count pages that go into the frontier."""
         if len(self._hosts) > 2 * MAX_WAITING:  # of pages that went to other drones
             self._forget()
         for host in map(host_of, urls):
@@ -198,7 +201,7 @@ class DueByHost:
             self.total += 1
 
     def drop(self, url: str) -> None:
-        """It has ended."""
+        """Count a page less: it has ended."""
         self.total = max(self.total - 1, 0)
         host = host_of(url)
         if number := self._hosts[host]:
@@ -208,7 +211,7 @@ class DueByHost:
             del self._hosts[host]
 
     def at_most(self, number: int) -> None:
-        """So many URLs are in the frontier: some may have gone to other drones."""
+        """Count no more pages than there are URLs in the frontier: some may have gone to other drones."""
         self.total = min(self.total, number)
         if self._beyond > self.total:
             self._forget()
@@ -218,7 +221,7 @@ class DueByHost:
         return self._hosts[host] >= MAX_OF_HOST
 
     def hosts(self) -> dict[str, int]:
-        """For a checkpoint: those whose pages do not all count."""
+        """Return the hosts whose pages do not all count, for a checkpoint."""
         return {host: number for host, number in self._hosts.items() if number > COUNTED_OF_HOST}
 
     def _forget(self) -> None:

@@ -72,13 +72,13 @@ def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, by
 
 
 def number_of_records(snapshot: Snapshot) -> int:
-    """The number of records, as the last checkpoint has noted it."""
+    """Return the number of records, as the last checkpoint has noted it."""
     heads = (snapshot.get(which + SORTED) or b"" for which in QUEUES)
     return sum(int.from_bytes(head[TIME : TIME + COUNT], "big") for head in heads)
 
 
 def places(snapshot: Snapshot, queues: SavedQueues) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The name and the records of all places where records are."""
+    """Yield the name and the records of all places where records are."""
     for which in QUEUES:
         yield from _places(snapshot, queues, which)
 

@@ -44,7 +44,7 @@ class Compared:
 
 
 def date_stamp(modified: float | None, now: float) -> int:
-    """A date as it is kept; 0 for none, and for one that nobody can know yet."""
+    """Return a date as it is kept; 0 for none, and for one that nobody can know yet."""
     if modified is None or not 1 <= modified <= min(now + AHEAD, LATEST):
         return 0
     return int(modified)
@@ -92,7 +92,7 @@ class Listed:
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
     def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:
-        """Whether the listing has these URLs."""
+        """Return whether the listing has these URLs."""
         known, _, _ = self._load(listing)
         found: list[bool] = np.isin(np.asarray(keys, np.uint64), known).tolist()
         return found
@@ -100,7 +100,7 @@ class Listed:
     # -- rows
 
     def _load(self, listing: int) -> tuple[Keys, Dates, int]:
-        """Keys, dates, and when they were read; -1 if never."""
+        """Return keys, dates, and when they were read; -1 if never."""
         rows = self._db.query(LOAD, (listing - HALF,))
         if not rows:
             return np.empty(0, np.uint64), np.empty(0, np.uint32), -1
@@ -129,7 +129,7 @@ class Listed:
 
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
-    """The bytes of so many numbers, in their order. Raises ValueError."""
+    """Return the bytes of so many numbers, in their order. Raises ValueError."""
     planes = np.frombuffer(unpack(data, MAX_URLS * width), np.uint8)
     if len(planes) != count * width:
         raise ValueError("count")
@@ -141,7 +141,7 @@ def checksum(listing: int, count: int, read: int, keys: bytes, dates: bytes) -> 
 
 
 def _sorted(keys: Sequence[int], dates: Sequence[int]) -> tuple[Keys, Dates, Positions]:
-    """Each key once, with its latest date, and where it stands."""
+    """Return each key once, with its latest date, and where it stands."""
     all_keys, all_dates = np.asarray(keys, np.uint64), np.asarray(dates, np.uint32)
     places = np.lexsort((all_dates, all_keys))
     all_keys = all_keys[places]
@@ -158,7 +158,7 @@ def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple
 
 
 def _planes(column: Keys | Dates) -> bytes:
-    """All first bytes, then all second ones: the leading zeros of deltas, and the years of dates, are equal."""
+    """Return all first bytes, then all second ones: leading zeros of deltas, and years of dates, are equal."""
     return np.ascontiguousarray(column).view(np.uint8).reshape(-1, column.itemsize).T.tobytes()
 
 
@@ -180,13 +180,13 @@ PRIOR = 0.5  # news that a listing is given before anything is known, in so many
 
 
 def learn_reading(record: PageRecord, seconds: float, brought: int, *, changed: bool) -> None:
-    """The listing was read so long after the last time, and told of so many pages that were worth a fetch, or new."""
+    """Note that a reading, so long after the last one, told of so many pages that were worth a fetch, or new."""
     record.shape, record.span = KEEP * record.shape + brought, KEEP * record.span + max(seconds, 0.0)
     record.visits, record.changes = min(record.visits + 1, COUNT), min(record.changes + changed, COUNT)
 
 
 def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> float:
-    """Seconds until the listing is to be read again. `a_round`: those in which all pages are fetched once."""
+    """Return the seconds until the next reading. `a_round`: those in which all pages are fetched once."""
     a_round = min(a_round, LONGEST)
     gap = (record.span + PRIOR * a_round) / (record.shape + PRIOR)
     return min(max(sqrt(gap * a_round / 2), least), max(WEEK, a_round, least))
