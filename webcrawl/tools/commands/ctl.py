@@ -159,7 +159,7 @@ def _line(usage: str, says: str) -> str:
 
 
 def _text(command: str, answer: Any, *, as_json: bool) -> str:
-    from webcrawl.crawl.control.answer_text import shown, status  # noqa: PLC0415
+    from webcrawl.tools.answer_text import shown, status  # noqa: PLC0415
 
     if command == "why":
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415

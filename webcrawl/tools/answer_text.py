@@ -1,4 +1,4 @@
-"""The answer to a command as lines for people."""
+"""The answer to a command (`scrapy ctl`) as lines for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDEST = 60  # characters of a cell; --json has all
 
 
 def shown(answer: Any) -> Iterator[str]:
-    """Whatever the crawl says in it, a terminal can show.
+    """Yield the lines of an answer; whatever is in it, a terminal can show them.
 
     A mapping is a line for each key. A list of flat mappings is a table, and of any other list each item has its lines.
     """
