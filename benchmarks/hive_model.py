@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 
 from benchmarks.support.report import report
 from webcrawl.crawl.hive.drone_server import stream_memory
-from webcrawl.crawl.hive.outgoing_letters import AGE, SIZE
+from webcrawl.crawl.hive.outbox import AGE, SIZE
 from webcrawl.crawl.hive.partition import SlotMap
 
 GB, MIB = 1e9, 1 << 20

@@ -18,7 +18,7 @@ sys.path.insert(0, str(PAGE.parents[1]))  # as a script it finds the package bes
 
 from webcrawl.base.settings import DEFAULTS, SECTIONS, SETTINGS  # noqa: E402
 from webcrawl.base.settings.setting_kinds import Setting  # noqa: E402
-from webcrawl.crawl.checks.table import KINDS  # noqa: E402
+from webcrawl.crawl.checks.check import KINDS  # noqa: E402
 
 FIRST = "\n## "
 LONGEST = 60  # characters of a list or dict that stands in its row

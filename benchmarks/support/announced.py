@@ -25,6 +25,7 @@ class Announced(Store):
         self.kind, self.random = kind, Random(seed)
         self.listed = world.random.random(pages) < listed
         self.hosts = [Announcer() for _ in range(-(-pages // HOST))]
+        self.declines = getattr(self.policy, "declines", lambda _url: False)  # as in a crawl (revisits.py)
         self.waiting: dict[int, None] = {}  # pages whose signals are to be followed, the oldest first
         self.read = 0.0  # when sitemaps were read
         self.ahead = np.zeros(pages)  # when a page was fetched ahead of its turn, and its record does not know it yet
@@ -78,7 +79,7 @@ class Announced(Store):
         for host, pages in zip(hosts.tolist(), np.split(newer, starts[1:]), strict=False):
             rows = pages.tolist()
             found += self.random.sample(rows, min(self.hosts[host].worth(len(rows), self.random), len(rows)))
-        return found
+        return [page for page in found if not self.declines(str(page))]
 
     def _fetch_ahead(self, at: np.ndarray, now: float) -> None:
         changed = self.changes_at[at] <= now

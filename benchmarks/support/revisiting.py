@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.support.changing import World
 from webcrawl.base.loading import load
-from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions
+from webcrawl.crawl.revisit.change_rate import Sample
+from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import BACK
-from webcrawl.crawl.revisit.sample import Sample
 
 PARTS = 400  # steps in which a round of all pages is simulated; the order of pages is that before a step
 SOON = 16  # steps for which pages are looked for at once

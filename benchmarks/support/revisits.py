@@ -11,7 +11,7 @@ from benchmarks.support.revisits_report import Report, early, measure, places, r
 from benchmarks.support.revisits_web import MINUTE, Scale, Weeks
 from benchmarks.support.simulation import DAY, START
 from benchmarks.support.weighed_policies import BY_ZIPF
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.lab.simweb.changing_pages import GONE
 from webcrawl.lab.simweb.robots_kinds import is_robots
 

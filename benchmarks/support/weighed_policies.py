@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.support.revisits_web import important
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 
 
 def alike(link: Link) -> float:

@@ -29,7 +29,7 @@ OFF = {
     for name in (
         *("open_revisits", "revisiting", "page_states", "signalling", "revisit.revisits", "revisit.signals"),
         *("own_features", "score_book", "rendering.deciding", "requisites"),
-        *("hive_parts", "hive.drone", "hive.member", "metrics.collector", "metrics.exposition", "control.server"),
+        *("hive_parts", "hive.drone", "hive.letter", "hive.outbox", "metrics", "control.server"),
     )
 }
 

@@ -19,7 +19,7 @@ from webcrawl.crawl.bound import (
     shares,
     thread_seconds,
 )
-from webcrawl.crawl.metrics.collector import TROUBLES
+from webcrawl.crawl.metrics import TROUBLES
 
 QUEUED = {"seconds": 1.0, "queued": 1000, "slots": 100, "wanted": 100}
 ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in capitals, and no settings of ours

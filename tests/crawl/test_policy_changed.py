@@ -7,7 +7,7 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 
 DAY = 86_400
 PAGES, ROUND = 6, 4 * 3600

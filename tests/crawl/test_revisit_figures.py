@@ -8,8 +8,8 @@ import pytest
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.store.crawldb import CrawlDB

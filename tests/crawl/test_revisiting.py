@@ -12,7 +12,7 @@ from tests.support.examples import in_campaign
 from tests.support.revisiting import HOST, START, Web
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.hive_parts import Mailbox
-from webcrawl.crawl.revisit import due_by_host
+from webcrawl.crawl.revisit import budget
 
 HOUR, DAY = 3600, 86_400
 
@@ -134,8 +134,8 @@ class TestSlowHosts:
     @pytest.fixture(name="slow", params=["fixed", *in_campaign("uniform"), "optimal"])
     def _slow(self, request, web, monkeypatch):
         """A crawl with a host that has three times as many pages as it can give in a round of 100 seconds."""
-        for name, value in (("ROOM", 50), ("SHARE", 5), ("MANY", 20)):
-            monkeypatch.setattr(due_by_host, name, value)
+        for name, value in (("MAX_WAITING", 50), ("COUNTED_OF_HOST", 5), ("MAX_OF_HOST", 20)):
+            monkeypatch.setattr(budget, name, value)
         settings = {"fixed": {"REVISIT_AGE": 100}}.get(request.param, {"REVISIT_RATE": 3.1})
         documents = {"*": Document(b"<p>1")}
         return web(documents, *self.BIG, *self.SMALL, REVISIT_POLICY=request.param, TRAP_RULES=False, **settings)

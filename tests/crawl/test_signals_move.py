@@ -11,10 +11,10 @@ from tests.support.revisits import Told
 from webcrawl.base.model import Outcome
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive_parts import Mailbox
+from webcrawl.crawl.revisit.budget import Split
+from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.record import PageRecord, is_ahead
 from webcrawl.crawl.revisit.revisits import Revisits
-from webcrawl.crawl.revisit.sample import Sample
-from webcrawl.crawl.revisit_budget import Split
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 

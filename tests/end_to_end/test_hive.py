@@ -10,7 +10,7 @@ from tests.support.crawling import QUICK, SETTINGS, wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import NAME, Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
-from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.registry import Keys
 from webcrawl.lab.simweb import World, even, hostile, trap_hits
 from webcrawl.lab.simweb.mix import GROUPS
 from webcrawl.lab.simweb.web_answers import Ask

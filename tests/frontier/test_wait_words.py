@@ -1,10 +1,14 @@
 """What a crawl waits for is said in words: for which host, how long, and by which rule."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.health import origin_of
+from webcrawl.frontier.host_origins import text_at
 
 
 def waits(db, *outcomes, count=3, **options):
@@ -34,6 +38,22 @@ def test_a_host_that_failed(db, status, said):
     assert found.rules == {"failure": 1}
     assert str(found).endswith(said)
     assert found.seconds > 50
+
+
+@pytest.mark.parametrize(("port", "before", "said"), [("", 10**6, ""), (":81", 3, ":81"), (":81", 10**6, None)])
+def test_a_glance_reads_a_few_urls(port, before, said):
+    """An origin is named, however many URLs of others wait before its own, unless it has an unusual port."""
+
+    class Queue:
+        def first(self, most):
+            assert most <= 16
+            urls = [f"http://shop.test:82/{number}" for number in range(min(before, most))]
+            return [Link(url).pack() for url in [*urls, f"http://shop.test{port}/"][:most]]
+
+    host = SimpleNamespace(name="shop.test", later=[], queue=Queue())
+    found = text_at(host, origin_of(f"http://shop.test{port}/"))
+
+    assert found == ("" if said is None else f"http://shop.test{said}")
 
 
 def test_the_urls_own_failure(db):

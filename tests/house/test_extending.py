@@ -161,7 +161,7 @@ class TestKinds:
 
     def test_the_revisit_policy_is_one(self):
         """The revisit policy of docs/extending.md fetches what it names ten times as often."""
-        from webcrawl.crawl.revisit.policy import PolicyOptions
+        from webcrawl.crawl.revisit.policies import PolicyOptions
         from webcrawl.crawl.revisit.record import PageRecord
 
         policy = load("docs/extending.md", "NewsFirst")(PolicyOptions(60.0, lambda: 1.0, lambda: 1000))

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.crawl.checks.table import KINDS, SCRAPYS
+from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 
 PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
 CODE = sorted(set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]*)*/?(?:\.py)?)`", PAGE)))

@@ -26,7 +26,8 @@ UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a
     *(
         "webcrawl.adapter.hive_membership",
         "webcrawl.crawl.hive.drone",
-        "webcrawl.crawl.hive.member",
+        "webcrawl.crawl.hive.letter",
+        "webcrawl.crawl.hive.outbox",
         "webcrawl.crawl.hive_parts",
     ),
     *("webcrawl.adapter.browser_on_need", "webcrawl.crawl.rendering"),

@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.store.crawldb import SHORT, CrawlDB
+from webcrawl.store.crawldb import SHORT, CrawlDB, SavedValue
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
 from webcrawl.store.schema import APPLICATION, TABLES
@@ -406,3 +406,17 @@ class TestSmallValues:
             assert db.between("b/1", "b/2") == [("b/1", b"one")]
             with pytest.raises(DamagedFile, match="table meta, b/2: checksum"):
                 db.between("b/1", "b/3")
+
+
+def test_a_value_that_is_written_when_it_has_changed(db):
+    """An empty one is written only in the place of one that had something in it."""
+    value, written = SavedValue(db, "x"), []
+    set_value = db.set
+    db.set = lambda name, data: (written.append(data), set_value(name, data))
+    value.save(b"none", is_empty=True)
+    for data in (b"some", b"some", b"other"):
+        value.save(data)
+    value.save(b"none", is_empty=True)
+
+    assert written == [b"some", b"other", b"none"]
+    assert SavedValue(db, "x").data == b"none"

@@ -11,8 +11,7 @@ import msgpack
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
-from webcrawl.crawl.hive.keys import COMMAND, Keys
-from webcrawl.crawl.hive.registry import KEPT, RESIZE
+from webcrawl.crawl.hive.registry import COMMAND, KEPT, RESIZE, Keys
 from webcrawl.tools.verify.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most

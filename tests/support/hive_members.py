@@ -5,8 +5,8 @@ from contextlib import suppress
 from threading import Event, Thread
 
 from tests.support.redis_server import LEASE, clients, member
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.drone_server import Server
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.crawl.hive.registry import RESIZE
 
 PAUSE = 0.02  # seconds between two signs of life

@@ -5,9 +5,8 @@ from collections import Counter
 from math import exp
 from random import Random
 
-from webcrawl.crawl.revisit.change_rate import observe
+from webcrawl.crawl.revisit.change_rate import Sample, observe
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit.signals import Announcers
 from webcrawl.crawl.revisit_counts import SIGNALS, RevisitCounts
 from webcrawl.store.crawldb import CrawlDB

@@ -14,12 +14,12 @@ from types import SimpleNamespace
 from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.places import ROOT
-from webcrawl.crawl.hive.drone_identity import KEY, take_up
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.member import KEY, take_up
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.process import UNIX
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 from webcrawl.tools.supervisor.watching import Watching

@@ -16,10 +16,9 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import Commanding, Scheduled
 from webcrawl.adapter.redis_client import client_maker
-from webcrawl.crawl.hive.drone_identity import KEY, Identity, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.drone_server import Server, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.member import Membership
+from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.partition import Partition, partition_of
 from webcrawl.crawl.hive.queen import Reign, Telling
 from webcrawl.crawl.hive.registry import Member

@@ -26,7 +26,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.ending import Ending
-from webcrawl.crawl.hive.drone_identity import refuse_drone
+from webcrawl.crawl.hive.member import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.inline import Halfway, InlineDownloads

@@ -42,14 +42,14 @@ def _counted(figures: Figures) -> Iterator[str]:
 
 
 def _no_pages(figures: Figures) -> Iterator[str]:
-    """The URLs whose answers are no pages, over all runs; errors of servers have a line of their own."""
+    """Yield the URLs whose answers are no pages, over all runs; errors of servers have a line of their own."""
     if found := stats_file.without_page(_outcomes(figures)):
         each = ", ".join(f"{status}: {many}" for status, many in found.items())
         yield f"{count(sum(found.values()), 'URL')} gave no page ({each})"
 
 
 def _errors(figures: Figures) -> Iterator[str]:
-    """The answers that are no pages, or seem to be none, over all runs, repeats included."""
+    """Yield the answers that are no pages, or seem to be none, over all runs, repeats included."""
     statuses = sorted(stats_file.SERVER_ERRORS)
     errors = {str(status): many for status in statuses if (many := figures.get(f"status/{status}"))}
     walls, others = stats_file.recognised(figures)
@@ -68,7 +68,7 @@ def _ended(figures: Figures) -> str:
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
-    """The URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
+    """Yield the URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
     if ended := {status: many for status, many in _outcomes(figures).items() if many and int(status) in FAILURES}:
         each = ", ".join(f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True))
         urls = count(sum(ended.values()), "URL")
@@ -76,13 +76,13 @@ def _unanswered(figures: Figures) -> Iterator[str]:
 
 
 def _outcomes(figures: Figures) -> Mapping[Any, int]:
-    """How many URLs ended with which status; a hive's statuses are strings."""
+    """Return how many URLs ended with which status; a hive's statuses are strings."""
     found: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
     return found
 
 
 def unexpected(figures: Figures) -> Iterator[str]:
-    """What errors of this run cost, and whether they have ended it."""
+    """Yield what errors of this run cost, and whether they have ended it."""
     if errors := figures.get("errors", 0):
         again = "what failed at a page does not get it again"
         if figures.get("reason") == stats_file.STORE_FAILED:
@@ -93,7 +93,7 @@ def unexpected(figures: Figures) -> Iterator[str]:
 
 
 def _too_long(figures: Figures) -> Iterator[str]:
-    """The answers of which only the beginning is kept, over all runs."""
+    """Yield the answers of which only the beginning is kept, over all runs."""
     if answers := figures.get("truncated/length", 0):
         kinds = {name.removeprefix(CUT): number for name, number in figures.items() if name.startswith(CUT)}
         types = f" ({by_type(kinds)})" if kinds else ""
@@ -101,13 +101,13 @@ def _too_long(figures: Figures) -> Iterator[str]:
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
-    """The sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
+    """Yield the sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
     if sitemaps := figures.get("sitemaps", 0):
         yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
 
 
 def _scripts(figures: Figures) -> Iterator[str]:
-    """The pages without the text that their scripts make, over all runs."""
+    """Yield the pages without the text that their scripts make, over all runs."""
     if pages := figures.get("need_scripts", 0):
         more = "more than " if figures.get("need_scripts/others") else ""
         hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
@@ -121,13 +121,13 @@ def _scripts(figures: Figures) -> Iterator[str]:
 
 
 def _scores(figures: Figures) -> Iterator[str]:
-    """What a SCORER gave, over all runs."""
+    """Yield what a SCORER gave, over all runs."""
     if pages := figures.get("scores/pages", 0):
         yield f"{count(pages, 'page')} scored, {figures['scores/thousandths'] / pages / MILLI:.2f} on average"
 
 
 def _known(figures: Figures) -> Iterator[str]:
-    """The pages that an earlier crawl had already, over all runs."""
+    """Yield the pages that an earlier crawl had already, over all runs."""
     same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
     if same or known:
         again, size = f"{count(known, 'answer')} sent again the same", megabytes(figures["since/bytes"])
@@ -138,21 +138,21 @@ def _known(figures: Figures) -> Iterator[str]:
 
 
 def _stored(figures: Figures) -> Iterator[str]:
-    """The files that the store has, over all runs, and those that it has not yet."""
+    """Yield the files that the store has, over all runs, and those that it has not yet."""
     if "store/files" in figures:
         waits = f", {figures['store/waiting']} still to be sent or verified" if figures["store/waiting"] else ""
         yield f"{count(figures['store/files'], 'file')} in the store ({megabytes(figures['store/bytes'])}){waits}"
 
 
 def _walk(figures: Figures) -> Iterator[str]:
-    """The progress of a random walk, over all runs."""
+    """Yield the progress of a random walk, over all runs."""
     if "walk/visits" in figures:
         steps = figures["walk/steps"]
         yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
 
 
 def _revisits(figures: Figures) -> Iterator[str]:
-    """The results of fetching pages again, over all runs."""
+    """Yield the results of fetching pages again, over all runs."""
     revisits = revisit_figures.figures_of(figures)
     if revisits is not None:
         yield revisit_figures.in_words(revisits)

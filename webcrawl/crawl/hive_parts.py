@@ -10,10 +10,9 @@ from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.drone_identity import keep_map
-from webcrawl.crawl.hive.inbox import Inbox
+from webcrawl.crawl.hive.letter import Inbox, hive_id
 from webcrawl.crawl.hive.letter_check import LetterCheck
-from webcrawl.crawl.hive.member import Membership, Obeyed, Post
+from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
 from webcrawl.crawl.hive.slot_moves import Moving
@@ -33,7 +32,7 @@ RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
 def fingerprints(key: bytes, member: Membership) -> Fingerprints:
-    """Those whose slots can be moved."""
+    """Return fingerprints whose slots can be moved."""
     return SlotFingerprints(key, member.partition.slot)
 
 
@@ -47,12 +46,13 @@ def open_post(
     lose: Callable[[str, str], None],
     moments: Moments,
 ) -> Post:
-    """The drone with its letters for the others, and its state from `db`.
+    """Return the drone with its letters for the others, and its state from `db`.
 
     `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
     """
     slot_of = member.partition.slot
-    outbox = Outbox(db, member.me, member.hive)
+    mark = hive_id(member.key)
+    outbox = Outbox(db, member.me, mark)
     sound = LetterCheck(partial(check_link, takes=takes), lose)
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
@@ -63,7 +63,7 @@ def open_post(
     )
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
-    post = Post(drone, outbox, Inbox(db, member.hive, drone.take), Obeyed(db))
+    post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db))
     moments.figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
     return post
 
@@ -90,8 +90,12 @@ class Mailbox:
         revisiting: Revisiting | None = None,
     ) -> None:
         self._revisiting = revisiting
-        self._discovery, self._frontier, self.robots = discovery, frontier, robots
-        self.now, self.forget, self.seeds_again = now, discovery.forget, seeding.again
+        self._discovery = discovery
+        self._frontier = frontier
+        self.robots = robots
+        self.now = now
+        self.forget = discovery.forget
+        self.seeds_again = seeding.again
 
     def links(self, records: Sequence[bytes]) -> None:
         asked = [record for record in records if is_prerequisite(record)]

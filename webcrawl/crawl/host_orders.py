@@ -47,7 +47,10 @@ class HostOrders(HostInspector):
     ) -> None:
         """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
         super().__init__(frontier, robots, statistics, clock, domain, rendered)
-        self._sheets, self._paused, self._in_force, self._uplink = sheets, paused, in_force, uplink
+        self._sheets = sheets
+        self._paused = paused
+        self._in_force = in_force
+        self._uplink = uplink
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())
         lines = [*islice(self.told(), TOLD + 1)]
@@ -57,7 +60,7 @@ class HostOrders(HostInspector):
             logger.info("and more: status lists all that is in force by command")
 
     def told(self) -> Iterator[str]:
-        """A line for each command that is in force."""
+        """Yield a line for each command that is in force."""
         yield from self._paused.told()
         yield from self._sheets.told()
 
@@ -138,7 +141,7 @@ class HostOrders(HostInspector):
             raise CommandError("URL_SCOPE seeds can be set for a domain only in a crawl with that scope")
 
     def _general(self, domain: str, name: str) -> Any:
-        """The value of a setting for all, or for this domain by a rule in it."""
+        """Return the value of a setting for all, or for this domain by a rule in it."""
         value = self._in_force.values[name]
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 

@@ -17,11 +17,11 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.revisit.policy import POLICIES, Policy, PolicyOptions, Weighed, by_depth
+from webcrawl.crawl.revisit.budget import Split
+from webcrawl.crawl.revisit.change_rate import Sample
+from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions, Weighed, by_depth
 from webcrawl.crawl.revisit.revisits import FLOOR, Revisits
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.crawl.revisit.signals import Signals
-from webcrawl.crawl.revisit_budget import Split
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling
@@ -51,7 +51,7 @@ def open_revisiting(
     pipeline: LinkPipeline,
     site_of: Callable[[str], str],
 ) -> tuple[Revisiting, Signalling | None]:
-    """The part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
+    """Return the part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
 
     `excluded`: whether a rule refuses a URL by now.
 
@@ -112,7 +112,7 @@ def _signalling(
 
 
 def _former(path: str) -> str:
-    """The policy of a former run, or another one if there is no such code any more: it has nothing to decide."""
+    """Return the policy of a former run, or another one if its code is gone: it has nothing to decide."""
     try:
         load(path)
     except ValueError:

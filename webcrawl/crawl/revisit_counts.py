@@ -13,9 +13,8 @@ from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.crawl.revisit.change_rate import fresh_time, freshness, observe
+from webcrawl.crawl.revisit.change_rate import Sample, fresh_time, freshness, observe
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.sample import Sample
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, RevisitFigures, bin_of
 
@@ -57,36 +56,36 @@ class RevisitCounts(Part):
     # -- counting
 
     def taken(self) -> None:
-        """A page was fetched again, or its host was asked in vain."""
+        """Count a page that was fetched again, or whose host was asked in vain."""
         self._counters[f"{PREFIX}taken"] += 1
 
     def moved(self, url: str) -> None:
-        """A page was redirected for good."""
+        """Count a page that was redirected for good."""
         self._counters[f"{PREFIX}moved"] += 1
         self._sample.drop(url)
 
     def forgot(self, url: str) -> None:
-        """A page is not fetched again any more."""
+        """Count a page that is not fetched again any more."""
         self._counters[f"{PREFIX}forgotten"] += 1
         self._sample.drop(url)
 
     def left(self, url: str) -> None:
-        """A page is another drone's, or it is a sitemap or feed: how fresh its copy is does not matter."""
+        """Forget a page of another drone, or a sitemap or feed: how fresh its copy is does not matter."""
         self._sample.drop(url)
 
     def kept(self, record: PageRecord, interval: float) -> None:
-        """A page was fetched, so many seconds after the last time, 0 if there was none."""
+        """Take a page that was fetched, so many seconds after the last time, 0 if there was none."""
         self._sample.put(record, interval)
 
     def kept_ahead(self, record: PageRecord, *, changed: bool) -> None:
-        """A page was fetched ahead of its turn, and its own record does not know of it yet."""
+        """Take a page that was fetched ahead of its turn, of which its own record does not know yet."""
         page = self._sample.find(record.url)
         if page is not None:
             observe(page, record.fetched - page.fetched, self._sample.prior, changed=changed)
             page.fetched = record.fetched
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        """A URL has ended."""
+        """Count what a fetch of a page again has found."""
         judged: Judged | None = exchange.revisit if exchange is not None else None
         if judged is None or judged.change is Change.NEW:
             return
@@ -108,20 +107,20 @@ class RevisitCounts(Part):
         return replace(found, **{name: getattr(self._estimated, name) for name in ESTIMATED})
 
     def _rate(self, now: float, taken: int) -> float:
-        """Of the last five to ten minutes, as far as this run has lasted."""
+        """Return the rate of the last five to ten minutes, as far as this run has lasted."""
         if now - self._marks[-1][0] > SPAN / 2:
             self._marks = [self._marks[-1], (now, taken)]
         at, before = self._marks[0]
         return max(taken - before, 0) / (now - at) if now > at else 0.0
 
     def stats(self) -> dict[str, int | float]:
-        """All but the histograms, by the names that stats.json has."""
+        """Return all but the histograms, by the names that stats.json has."""
         return {PREFIX + name: number for name, number in self.figures().numbers().items()}
 
     # -- the checkpoint
 
     def save(self) -> None:
-        """For those who read the state of a crawl that does not run."""
+        """Save the sample, and the figures for those who read the state of a crawl that does not run."""
         self._db.set(SAMPLED, self._sample.save())
         figures = self.figures(anew=True)
         self._db.set(META, json.dumps(figures.numbers() | figures.histograms()).encode())

@@ -18,15 +18,14 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.revisit.due_by_host import DueByHost
+from webcrawl.crawl.revisit.budget import DueByHost, Split, Unused
 from webcrawl.crawl.revisit.fetched_ahead import lacks
-from webcrawl.crawl.revisit.listing_schedule import HOUR, learn
+from webcrawl.crawl.revisit.listings import HOUR, learn_reading
 from webcrawl.crawl.revisit.page_judgement import Honesty, judged
-from webcrawl.crawl.revisit.policy import Policy
+from webcrawl.crawl.revisit.policies import Policy
 from webcrawl.crawl.revisit.record import LONGEST_COPY, LONGEST_ETAG, PageRecord, is_ahead, link_of, record_of
 from webcrawl.crawl.revisit.revisits import HOLDS_MOST, Revisits
 from webcrawl.crawl.revisit.signals import Signals
-from webcrawl.crawl.revisit_budget import Split, Unused
 from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.net.header_times import Validators, fresh_for, validators
@@ -71,7 +70,11 @@ class Revisiting(Part):
         """
         self.signals = signals
         self._clock, self._excluded = clock, excluded
-        self._db, self.revisits, self.split, self._frontier, self._on = db, revisits, split, frontier, on
+        self._db = db
+        self.revisits = revisits
+        self.split = split
+        self._frontier = frontier
+        self._on = on
         (self._path, self._policy), self._importance, self.counts = policy, importance, counts
         data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
@@ -92,16 +95,16 @@ class Revisiting(Part):
         return len(self) if self._on else 0
 
     def __len__(self) -> int:
-        """Pages that are fetched again, those on their way included."""
+        """Return the number of pages that are fetched again, those on their way included."""
         return len(self.revisits) + self._due.total
 
     def now(self) -> RevisitFigures:
-        """The figures of this moment, which are counted nowhere."""
+        """Return the figures of this moment, which are counted nowhere."""
         budget = self.split.asked() if self._on else 0.0
         return RevisitFigures(records=len(self), waiting=self._due.total, budget=budget)
 
     def figures(self) -> dict[str, int | float]:
-        """All but the histograms."""
+        """Return all figures but the histograms."""
         return self.counts.stats()
 
     def expects(self) -> bool:
@@ -135,11 +138,11 @@ class Revisiting(Part):
                 self.counts.left(record.url)
 
     def idle(self, now: float) -> None:
-        """Nothing else can be fetched: there is room for revisits."""
+        """Note that nothing else can be fetched: there is room for revisits."""
         self.split.idle(now)
 
     def due_at(self, now: float) -> float | None:
-        """The time at which `feed` may find something; None until a page is finished."""
+        """Return the time at which `feed` may find something; None until a page is finished."""
         if not self._on:
             return None
         ready = self.revisits.next_take(now) if self._due.room > 0 else None
@@ -149,7 +152,7 @@ class Revisiting(Part):
         return ready
 
     def receive(self, links: Sequence[Link]) -> None:
-        """Pages that another drone has fetched, whose hosts are ours now, and signals that it has not followed."""
+        """Take pages that another drone has fetched, whose hosts are ours now, and signals that it has not followed."""
         now = self._clock()
         for link in links:
             record = record_of(link)
@@ -218,15 +221,15 @@ class Revisiting(Part):
         return record is not None and record.digest != 0
 
     def tell(self, url: str, now: float, via: str = "", path: str = "L") -> bool:
-        """A signal, from the page `via`, which makes this page due now; False if one has done so before."""
+        """Make a page due now at a signal from the page `via`; return False if one has done so before."""
         return self._on and self.revisits.announce(url, now, path, via)
 
     def moved(self, link: Link) -> None:
-        """Its record has gone to where it was redirected."""
+        """Note that the page's record has gone to where it was redirected."""
         self._moved.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """The history of the link to where a page has moved for good; None if this is no page that has its turn.
+        """Return the history of the link to where a page has moved for good, or None if the page has no turn.
 
         What is known of a page is handed on once: such links are no new pages to the budgets of hosts and domains, and
         a page that names another target each time would bring as many of them as it likes.
@@ -246,7 +249,7 @@ class Revisiting(Part):
         self._given.update((record.url, record) for record in records)
 
     def _record(self, link: Link) -> PageRecord | None:
-        """The record of a page, or None; a link ahead of its turn brings its own."""
+        """Return the record of a page, or None; a link ahead of its turn brings its own."""
         if is_ahead(link):
             return record_of(link)
         if link.history:
@@ -254,11 +257,11 @@ class Revisiting(Part):
         return self.revisits.ahead.known(link.url) if self._on else None  # a feed names pages of other hosts, too
 
     def put_back(self, link: Link) -> None:
-        """It was not fetched, and comes again as if it had not been taken."""
+        """Forget that a page was handed out: it was not fetched, and comes again."""
         self._plainly.discard(link.url)
 
     def ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """A URL has ended, fetched or not: what the crawl log says, and in the same turn of the event loop."""
+        """Book the end of a URL, fetched or not, in the same turn of the event loop as the crawl log does."""
         if link.request or link.is_prerequisite:
             return
         asked = outcome.ended > 0.0
@@ -270,7 +273,7 @@ class Revisiting(Part):
             self._first(link, exchange, now)
 
     def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
-        """A page had its first turn. A signal may have had it fetched before: then what that found is known."""
+        """Begin the record of a page that had its first turn. A signal may have had it fetched before."""
         found = exchange.revisit if exchange is not None else None
         ahead = self.revisits.ahead
         may_be_told = self._may_be_told(link.url)
@@ -323,7 +326,7 @@ class Revisiting(Part):
             self._fetched(record, link, exchange, found, now)
 
     def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
-        """EXCLUDED is also what URLs of a host end with whose name led to a forbidden address: that may pass."""
+        """Return whether a page is not to come again. EXCLUDED is also for a forbidden address, which may pass."""
         if outcome.status == Status.EXCLUDED:
             return self._excluded(link.url)
         return outcome.status == Status.OUT_OF_SCOPE  # a host that was given up by command comes back after a day
@@ -336,7 +339,7 @@ class Revisiting(Part):
         record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
 
     def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
-        """It could not be fetched this time, or is not there."""
+        """Keep the record of a page that could not be fetched this time, or is not there."""
         if outcome.status in GONE:
             self._gone(record, now)
             return
@@ -391,7 +394,7 @@ class Revisiting(Part):
             self.signals.brought(link.url)
 
     def _gone_ahead(self, record: PageRecord, now: float) -> None:
-        """The page is not there: who hears of that is to hear, too, when it is there again, though it be as before."""
+        """Note that the page is not there: who hears of that is to hear, too, when it is there again as before."""
         self.revisits.note(record.url, now)
         record.gone += 1
         record.visits = record.visits or 1
@@ -415,7 +418,7 @@ class Revisiting(Part):
         listing = brought if self._policy.early else None  # else it is a page like others
         seconds = max(now - record.fetched, 0.0)
         if is_known and listing is not None:
-            learn(record, seconds, listing.news, changed=changed)
+            learn_reading(record, seconds, listing.news, changed=changed)
         elif is_known:
             self._policy.observe(record, seconds, changed)
         if self.signals is not None and changed:
@@ -431,7 +434,7 @@ class Revisiting(Part):
         self.revisits.keep(record, now)
 
     def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
-        """The record is as this answer says."""
+        """Make the record as this answer says."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
@@ -470,5 +473,5 @@ class Revisiting(Part):
 
 
 def _is_changed(found: Judged) -> bool:
-    """An advert or a counter that differs is no change."""
+    """Return whether a page has changed: an advert or a counter that differs is no change."""
     return found.change is Change.CHANGED and found.by is not By.DIGEST

@@ -7,7 +7,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import LONGER, gap
 from webcrawl.frontier.host_facts import DomainFacts, HostFacts, domain_facts, facts_of, is_crawl_delay
-from webcrawl.frontier.host_origins import OF_HOST, text_of, url_at
+from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import (
     ASIDE,
@@ -199,4 +199,4 @@ def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
     if record is not host:
         found.origin = record.origin
     elif rule == FAILURE and host.said not in OF_HOST and host.row is not None:
-        found.origin = text_of(url_at(host, host.row.origin))
+        found.origin = text_at(host, host.row.origin)

@@ -8,6 +8,7 @@ docs/frontier.md says what follows. There is no I/O here.
 from __future__ import annotations
 
 from heapq import heapify
+from itertools import islice
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, url_of
 from webcrawl.frontier.booking import Booking
@@ -20,6 +21,7 @@ from webcrawl.store.jobdir.host_row import FailedRow, given_up
 MAX_ORIGINS = 16
 SHARED = -1
 MAX_LOOKED_AT = 8192  # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
+MAX_SHOWN_FROM = 16  # URLs of a host that has failed, by which the one of its origins that has is named
 # What says the same of all origins: a name, and that we ask too often
 OF_HOST = frozenset((Status.DNS_FAILED, Status.EXCLUDED, 429))
 
@@ -233,6 +235,17 @@ def url_at(host: Host, key: int) -> str:
     """Return a URL of this origin that waits, or an empty text."""
     waiting = [record for _, record in host.later] + host.queue.first(MAX_LOOKED_AT)
     return next((url for url in map(url_of, waiting) if origin_of(url) == key), "")
+
+
+def text_at(host: Host, key: int) -> str:
+    """Return scheme, host and port of this origin of a host, or an empty text if neither a guess nor a look finds it.
+
+    It is for those who watch the crawl, often, and perhaps a host with a million URLs: so only a few are looked at, for
+    a port that is not the usual one.
+    """
+    later = (record for _, record in islice(host.later, MAX_SHOWN_FROM))
+    urls = (f"https://{host.name}/", f"http://{host.name}/", *map(url_of, (*later, *host.queue.first(MAX_SHOWN_FROM))))
+    return next((text_of(url) for url in urls if origin_of(url) == key), "")
 
 
 def text_of(url: str) -> str:

@@ -275,3 +275,18 @@ class CrawlDB:
             rest.callback(self._db.close)
             rest.callback(self.worker.close)
             self._log.wait()
+
+
+class SavedValue:
+    """A value of the table `meta` that is written only when it has changed, and not before there is anything in it."""
+
+    def __init__(self, db: CrawlDB, name: str) -> None:
+        self._db, self._name = db, name
+        self.data = db.get(name)  # as it was written last; None: never
+
+    def save(self, data: bytes, *, is_empty: bool = False) -> None:
+        """Write the value with the checkpoint that is being taken."""
+        if data == self.data or (is_empty and self.data is None):
+            return
+        self._db.set(self._name, data)
+        self.data = data

@@ -16,7 +16,7 @@ from webcrawl.base.settings import DEFAULTS, SECTIONS, SETTINGS
 from webcrawl.base.settings.scrapy_settings import PLUMBING
 from webcrawl.content.html.link_kinds import ALL as LINKS
 from webcrawl.crawl.checks import SettingError, check
-from webcrawl.crawl.checks.table import KINDS, NAMED, SCRAPYS
+from webcrawl.crawl.checks.check import KINDS, NAMED, SCRAPYS
 from webcrawl.net.http_request import host_port
 
 REVISIT = "webcrawl.crawl.revisit"

@@ -1,6 +1,7 @@
-"""Lines of the control socket: whatever they are, they are read or refused."""
+"""A client of the control socket, and the seeds that it hands over."""
 
 import asyncio
+import io
 import json
 import tempfile
 from contextlib import suppress
@@ -11,9 +12,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.crawl.control.test_server import connected, serving
-from webcrawl.crawl.control.client import LONGEST, Client, answer, read_answer, read_request, refusal, request
+from webcrawl.crawl.control.client import (
+    LONGEST,
+    Client,
+    answer,
+    forget_spooled,
+    read_answer,
+    read_request,
+    refusal,
+    request,
+    source_named,
+    spooled,
+)
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
+from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -85,3 +98,62 @@ def test_bytes_on_the_socket():
             assert Client(Path(folder)).ask("pause")
 
         send()
+
+
+class Broken(io.BytesIO):
+    def read(self, size=-1):
+        raise OSError(5, "Input/output error")
+
+
+class TestNamed:
+    def test_whole_paths(self, tmp_path, monkeypatch):
+        """A file is named by its whole path, for the crawl runs in another folder; a URL stays as it is."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "a.txt").write_text("http://a.test/\n")
+
+        assert source_named("a.txt, http://b.test/x") == f"{tmp_path}/a.txt,http://b.test/x"
+
+    @pytest.mark.parametrize(
+        ("source", "why"),
+        [
+            ("missing.txt", "missing.txt: No such file"),
+            ("example.com", "a host needs its scheme: http://example.com"),
+            ("http://", "http://"),
+            (",", "names no list of seeds"),
+        ],
+    )
+    def test_what_is_no_list_of_seeds_is_refused_at_once(self, source, why):
+        """What is no list of seeds is refused before the crawl hears of it."""
+        with pytest.raises(CommandError, match=why):
+            source_named(source)
+
+
+class TestSpooled:
+    def test_whole(self, tmp_path):
+        """All of the stream is in a file of the crawl's folder, known by its place below that; it can be forgotten."""
+        name = spooled(tmp_path, io.BytesIO(b"http://a.test/\n" * 10_000))
+        (path,) = (tmp_path / "seeds").iterdir()
+
+        assert name == f"{BELOW_JOBDIR}seeds/{path.name}"
+        assert path.read_bytes() == b"http://a.test/\n" * 10_000
+        forget_spooled(tmp_path, name)
+        assert [*(tmp_path / "seeds").iterdir()] == []
+
+    @pytest.mark.parametrize(("stream", "why"), [(io.BytesIO(), "no seeds"), (Broken(), "Input/output error")])
+    def test_nothing_is_left(self, tmp_path, stream, why):
+        """Nothing, and a stream that breaks, leave no file."""
+        with pytest.raises(CommandError, match=why):
+            spooled(tmp_path, stream)
+
+        assert [*(tmp_path / "seeds").iterdir()] == []
+
+    def test_no_link_is_followed(self, tmp_path):
+        """Whoever may write to JOBDIR does not lead an operator with more rights elsewhere."""
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "job").mkdir()
+        (tmp_path / "job/seeds").symlink_to(tmp_path / "elsewhere")
+
+        with pytest.raises(CommandError, match="seeds: "):
+            spooled(tmp_path / "job", io.BytesIO(b"x"))
+
+        assert [*(tmp_path / "elsewhere").iterdir()] == []

@@ -9,9 +9,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from random import Random
 
-from webcrawl.crawl.hive.drone_report import Report
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Queen
+from webcrawl.crawl.hive.queen import Queen, Report
 
 
 @dataclass

@@ -8,7 +8,8 @@ from redis import Redis
 from tests.support.redis_server import beat, drones, fair, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import KEEP
 from webcrawl.crawl.hive.errors import Full, HiveError
-from webcrawl.crawl.hive.keys import BEGINNING, Keys
+from webcrawl.crawl.hive.letter import BEGINNING
+from webcrawl.crawl.hive.registry import Keys
 
 
 async def test_letters_arrive_in_order(url):

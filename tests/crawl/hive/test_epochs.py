@@ -9,8 +9,8 @@ from redis import Redis
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, emptied, fair, joins, member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
-from webcrawl.crawl.hive.keys import BEGINNING, Keys
-from webcrawl.crawl.hive.registry import KEPT
+from webcrawl.crawl.hive.letter import BEGINNING
+from webcrawl.crawl.hive.registry import KEPT, Keys
 
 
 async def anew(server, call):

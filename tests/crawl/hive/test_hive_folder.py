@@ -14,9 +14,9 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from webcrawl.crawl.hive import hive_folder
-from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
+from webcrawl.crawl.hive.member import KEY, take_up
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB

@@ -12,11 +12,8 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
-from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.letter import EXACT, Kind, unpack
-from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.outgoing_letters import SIZE
+from webcrawl.crawl.hive.letter import EXACT, Inbox, Kind, order, unpack
+from webcrawl.crawl.hive.outbox import SIZE, Outbox
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = b"the key of a hive"

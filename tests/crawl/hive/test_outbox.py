@@ -11,8 +11,7 @@ from tests.support.examples import examples
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, unpack
-from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.outgoing_letters import SIZE
+from webcrawl.crawl.hive.outbox import SIZE, Outbox
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 

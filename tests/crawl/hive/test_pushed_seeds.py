@@ -8,8 +8,8 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.pushed_seeds import BATCH, Taking
+from webcrawl.crawl.hive.registry import Keys
 
 OWN = "webcrawl:{test}:taken:0"
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
-from webcrawl.crawl.hive.drone_report import LARGEST, Report, State
 from webcrawl.crawl.hive.partition import Wanted
-from webcrawl.crawl.hive.queen import NAME, SAY, WRITE, Reign, Telling
+from webcrawl.crawl.hive.queen import LARGEST, NAME, SAY, WRITE, Reign, Report, State, Telling
 
 
 class Server:
@@ -134,7 +133,9 @@ def test_the_line(tmp_path, caplog):
     for now in (0, WRITE, SAY, SAY + 1):
         telling.tell(now, figures(1), last=now == SAY + 1)
 
-    assert [record.message for record in caplog.records] == ["the hive: 2 pages, 1 queued, 0 failures, drones: 2"] * 3
+    assert [record.message for record in caplog.records] == [
+        "the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 2"
+    ] * 3
 
 
 def test_a_drone_in_trouble(tmp_path, caplog):
@@ -143,7 +144,9 @@ def test_a_drone_in_trouble(tmp_path, caplog):
     ill = replace(figures(1)[0], trouble="no name server")
     Telling(tmp_path).tell(0, [ill, *figures(1)[1:]])
 
-    assert caplog.messages == ["the hive: no name server (1 of 2 drones), 2 pages, 1 queued, 0 failures, drones: 2"]
+    assert caplog.messages == [
+        "the hive: no name server (1 of 2 drones), 2 pages, 1 queued, 0 hosts, 0 failures, drones: 2"
+    ]
 
 
 def test_drones_that_are_away(tmp_path, caplog):
@@ -151,7 +154,7 @@ def test_drones_that_are_away(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     Telling(tmp_path).tell(0, figures(1), {1: 0.0, 2: 0.0})
 
-    assert caplog.messages == ["the hive: 2 pages, 1 queued, 0 failures, drones: 3, 2 away"]
+    assert caplog.messages == ["the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 3, 2 away"]
 
 
 def test_a_folder_that_is_gone(tmp_path, caplog):

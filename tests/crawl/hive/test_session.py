@@ -14,9 +14,10 @@ from tests.support.ports import free_port
 from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
-from webcrawl.crawl.hive.keys import BEGINNING, Keys
+from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.pushed_seeds import Taking
+from webcrawl.crawl.hive.registry import Keys
 from webcrawl.crawl.hive.session import translated
 
 SECRET = "very-secret"  # noqa: S105

@@ -2,8 +2,7 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from webcrawl.crawl.metrics.collector import CrawlCollector, Look
-from webcrawl.crawl.metrics.exposition import Told
+from webcrawl.crawl.metrics import CrawlCollector, Look, Told
 
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.crawl.metrics.figures import DRONE, collector, read
 from tests.support.places import ROOT
-from webcrawl.crawl.metrics.collector import ENGINE, FAILED, LABELLED, TROUBLES
+from webcrawl.crawl.metrics import ENGINE, FAILED, LABELLED, TROUBLES
 from webcrawl.store.jobdir.figures import COUNTERS, GAUGES
 
 DOCS = ROOT / "docs"

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from webcrawl.crawl.metrics import exposition
-from webcrawl.crawl.metrics.exposition import Listener
+from webcrawl.crawl import metrics
+from webcrawl.crawl.metrics import Listener
 from webcrawl.net.http_answerer import CannotListen, bound
 
 BODY = b"webcrawl_pages_total 1\n" * 100
@@ -162,7 +162,7 @@ class TestHostile:
                         one.setblocking(False)
                         one.connect_ex(("127.0.0.1", place.port))
                     await asyncio.sleep(0)
-                    assert len(place.listener.open) <= exposition.MOST
+                    assert len(place.listener.open) <= metrics.MAX_CONNECTIONS
                     for one in more:
                         one.close()
                 for one in many:
@@ -177,7 +177,7 @@ class TestHostile:
 
         async def run():
             async with Place() as place:
-                many = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(exposition.MOST + 4)]
+                many = [socket.create_connection(("127.0.0.1", place.port)) for _ in range(metrics.MAX_CONNECTIONS + 4)]
                 answer = await place.ask(b"GET /metrics HTTP/1.1\r\n\r\n")
                 for one in many:
                     one.close()
@@ -187,13 +187,13 @@ class TestHostile:
 
     def test_whoever_says_nothing(self, monkeypatch):
         """A connection without a request ends by itself."""
-        monkeypatch.setattr(exposition, "PATIENCE", 0.05)
+        monkeypatch.setattr(metrics, "PATIENCE", 0.05)
 
         assert asked(b"") == b""
 
     def test_whoever_never_reads(self, monkeypatch):
         """A connection whose answer is not read ends by itself, and what was written for it is dropped."""
-        monkeypatch.setattr(exposition, "PATIENCE", 0.2)
+        monkeypatch.setattr(metrics, "PATIENCE", 0.2)
 
         async def run():
             async with Place(body=b"x" * 50_000_000) as place:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.revisit.listing_schedule import HOUR
+from webcrawl.crawl.revisit.listings import HOUR
 from webcrawl.crawl.revisit.record import PageRecord, link_of, record_of
 
 MAP = "http://h/map"

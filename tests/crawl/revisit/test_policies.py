@@ -1,6 +1,7 @@
-"""Policies of revisiting: all keep the contract, and each does what it says."""
+"""Policies: when pages are fetched again, and what a page is worth beside others."""
 
-from math import isnan
+import logging
+from math import inf, isnan, nan
 from random import Random
 
 import pytest
@@ -8,9 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.loading import load
+from webcrawl.base.model import Link
+from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED
 from webcrawl.crawl.revisit.optimal import APART, Optimal
-from webcrawl.crawl.revisit.policies import FARTHEST, Steered
-from webcrawl.crawl.revisit.policy import POLICIES, PolicyOptions
+from webcrawl.crawl.revisit.policies import (
+    FARTHEST,
+    MAX_WEIGHT,
+    MIN_WEIGHT,
+    POLICIES,
+    PolicyOptions,
+    Steered,
+    Weighed,
+    by_depth,
+)
 from webcrawl.crawl.revisit.record import PageRecord
 
 NOW = 1.8e9
@@ -186,6 +197,30 @@ class TestSteered:
         assert due - run.place == pytest.approx(FARTHEST * 100, rel=0.01)
 
 
+class TestDeclining:
+    """With `optimal` a page that a signal names is left to its turn if its copy would soon be out of date again."""
+
+    def declines(self, *, pages=100, url="http://a/", **record):
+        """Whether it is, with a threshold of a day."""
+        shared = options(pages=pages)
+        policy = Optimal(shared)
+        policy.level = DAY
+        shared.sample.prior.given = lambda page: (page.shape, page.span)  # nothing is known of other pages
+        shared.sample.put(PageRecord("http://a/", **{"shape": 10.0, "span": 1.0, "weight": 1.0} | record), 0.0)
+        return policy.declines(url)
+
+    @pytest.mark.parametrize(("days", "weight", "declined"), [(2.0, 1.0, False), (0.5, 1.0, True), (0.5, 3.0, False)])
+    def test_a_page_that_changes_fast(self, days, weight, declined):
+        """Importance times the mean time between changes is compared with the threshold."""
+        assert self.declines(span=10.0 * days * DAY, weight=weight) is declined
+
+    def test_a_page_that_is_not_known(self):
+        """It is fetched, as is any page of a crawl with more pages than the sample has."""
+        assert self.declines()
+        assert not self.declines(url="http://b/")
+        assert not self.declines(pages=MAX_SAMPLED + 1)
+
+
 class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
@@ -220,3 +255,29 @@ class TestLearning:
         assert policy._learning == 5.0
         policy.observe(PageRecord("http://a/", visits=1), DAY, changed=False)
         assert policy._learning == 5.125
+
+
+PAGE = Link("http://a.test/")
+
+
+def test_by_depth():
+    """A seed counts twice as much as what it links to; a redirect is no link."""
+    assert [by_depth(Link("http://a.test/", path)) for path in ("", "R", "L", "LL")] == [1, 1, 1 / 2, 1 / 3]
+
+
+@pytest.mark.parametrize(
+    ("said", "weight"),
+    [(2, 2.0), (0, MIN_WEIGHT), (-1, MIN_WEIGHT), (1e99, MAX_WEIGHT), (inf, 1.0), (nan, 1.0), ("3", 3.0)],
+)
+def test_a_weight_is_a_number_above_0(said, weight):
+    """Whatever somebody's function says."""
+    assert Weighed(lambda _: said)(PAGE) == weight
+
+
+def test_a_function_that_fails(caplog):
+    """Its pages count as 1, and the log has its error once."""
+    with caplog.at_level(logging.ERROR):
+        weighed = Weighed(lambda _: {}["missing"])
+        assert [weighed(PAGE), weighed(PAGE)] == [1.0, 1.0]
+
+    assert caplog.messages == [f"REVISIT_POLICY: {PAGE.url} counts as 1, and so do others that fail"]

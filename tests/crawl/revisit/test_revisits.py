@@ -1,5 +1,6 @@
 """Which pages are fetched again, and when: in order of due time, within the budget, never too soon."""
 
+from collections import Counter
 from contextlib import closing
 from itertools import pairwise
 from math import inf, nan
@@ -227,3 +228,17 @@ def test_few_records_are_looked_at_in_vain(db):
     assert taken(revisits, NOW + 40 * DAY, 1) == []
     assert 0 < len(policy.places) < 200
     assert revisits.next_take(NOW + 40 * DAY) == NOW + 40 * DAY
+
+
+def test_a_signal_that_the_policy_declines(db):
+    """Its page is left to its turn, and announced again it is looked at again; the counter has both."""
+    policy, counters = Told(), Counter()
+    policy.declines = lambda url: url == page(0).url
+    revisits = made(db, policy, rate=10.0, counters=counters)
+    told = [revisits.announce(page(number).url, NOW) for number in (0, 1)]
+    found = taken(revisits, NOW + DAY)
+    again = revisits.announce(page(0).url, NOW + DAY)
+    found += taken(revisits, NOW + 2 * DAY)
+
+    assert (told, again, found) == ([True, True], True, [1])
+    assert counters["signals/ignored"] == 2

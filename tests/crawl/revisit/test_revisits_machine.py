@@ -14,9 +14,9 @@ from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from tests.support.revisits import DAY, NOW, Told, made
 from webcrawl.crawl.revisit import buckets
+from webcrawl.crawl.revisit.budget import SAVED
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import FLOOR
-from webcrawl.crawl.revisit_budget import SAVED
 from webcrawl.store.crawldb import CrawlDB
 
 HOLDS = st.sampled_from([0, 30, 3600, int(DAY), int(90 * DAY)])  # seconds that an owner promises; the last is absurd

@@ -9,7 +9,7 @@ from benchmarks.support.filed import Filed
 from benchmarks.support.revisiting import Store, simulate
 from tests.support.examples import in_campaign
 from webcrawl.crawl.revisit import policies
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.crawl.revisit.record import PageRecord
 
 PAGES, BUDGET = 2000, 0.2
@@ -121,8 +121,8 @@ def _told():
 
 @pytest.mark.campaign
 def test_honest_sitemaps(told):
-    """If sitemaps are right, to follow them costs nothing against dates that never change."""
-    assert told["honest"] >= told["never"]
+    """If sitemaps are right, copies are fresher than with dates that never change."""
+    assert told["honest"] > 1.07 * told["never"]
 
 
 @pytest.mark.campaign

@@ -1,7 +1,7 @@
 """Figures of drones, as those of one crawl."""
 
-from tests.crawl.hive.test_drone_report import report
-from webcrawl.crawl.hive.drone_report import State
+from tests.crawl.hive.test_queen import report
+from webcrawl.crawl.hive.queen import State
 from webcrawl.store.jobdir.figures import merged
 
 

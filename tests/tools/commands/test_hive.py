@@ -15,9 +15,9 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, gone
 from tests.support.hive_members import Members
 from webcrawl.base.readable import readable
-from webcrawl.crawl.hive.drone_identity import KEY, take_up
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.member import KEY, take_up
 from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.crawl.hive.supervising import SAME
 from webcrawl.store.crawldb import CrawlDB

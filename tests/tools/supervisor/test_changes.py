@@ -16,8 +16,8 @@ from tests.support.crawling import wait_until
 from tests.support.hive_members import Members
 from tests.support.served_hives import Scripted, finished, hive, refused, resizing, seen, serve, served
 from webcrawl.base.errors import CannotStart
-from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, Identity, take_up
 from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_up
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store.crawldb import CrawlDB

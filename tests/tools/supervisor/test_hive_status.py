@@ -11,13 +11,13 @@ from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.served_hives import FIGURES, finished, hive, look_at, of_another_hive, refused, serve, served
-from webcrawl.crawl.control import answer_text
-from webcrawl.crawl.control.answer_text import status as lines_of
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.lock import Lock
+from webcrawl.tools import answer_text
+from webcrawl.tools.answer_text import status as lines_of
 from webcrawl.tools.supervisor.hive_status import progress, rows, table
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}

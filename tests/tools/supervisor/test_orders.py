@@ -16,8 +16,8 @@ from tests.support.hive_members import Members
 from tests.support.served_hives import HERE, Scripted, hive, look_at, of_another_hive, ordered, refused, seen
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.crawl.hive.keys import Keys
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.registry import Keys
 from webcrawl.tools.supervisor import orders
 from webcrawl.tools.supervisor.orders import HiveClient
 from webcrawl.tools.supervisor.servers import URL

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
 from webcrawl.tools.supervisor.watching import Change, Watching, repeat_change

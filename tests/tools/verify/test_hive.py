@@ -17,7 +17,7 @@ from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
 from webcrawl.crawl.hive import session
-from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, MAP, Identity
+from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify import holdings as claims
 from webcrawl.tools.verify import verify_hive as module

@@ -7,8 +7,7 @@ import msgpack
 import pytest
 
 from tests.support.commands import command
-from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.letter import Kind, Letter, pack
+from webcrawl.crawl.hive.letter import Inbox, Kind, Letter, pack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify.verify_crawl import verify

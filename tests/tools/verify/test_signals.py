@@ -9,7 +9,7 @@ import pytest
 from webcrawl.base.model import Link
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_signals
-from webcrawl.crawl.revisit.listing_versions import checksum as of_listed
+from webcrawl.crawl.revisit.listings import checksum as of_listed
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.net.websub.subscriptions import Subscriptions
 from webcrawl.store import rowcrc

@@ -12,9 +12,8 @@ import pytest
 from tests.support.hive_jobs import hive, named
 from tests.support.saving import prepared
 from webcrawl.base.model import Link
-from webcrawl.crawl.hive import drone_identity
-from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.letter import Kind
+from webcrawl.crawl.hive import member as module
+from webcrawl.crawl.hive.letter import Inbox, Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
 from webcrawl.store.crawldb import CrawlDB
@@ -32,8 +31,8 @@ class Drone:
         self.number, self.folder = number, root / f"drone-{number}"
         self.db = CrawlDB(self.folder / "state")
         who = {"id": f"{number:016x}", "name": "web", "drone": number, "run": 1, **about}
-        self.db.set(drone_identity.IDENTITY, drone_identity.Identity(**who).pack())
-        self.db.set(drone_identity.KEY, KEY)
+        self.db.set(module.IDENTITY, module.Identity(**who).pack())
+        self.db.set(module.KEY, KEY)
         self.outbox = Outbox(self.db, number, HIVE)
         self.inbox = Inbox(self.db, HIVE, lambda _: None)
         self.checkpoint()
@@ -183,7 +182,7 @@ class TestIdentities:
 
     def test_another_key(self, pair, tmp_path):
         """All drones of a hive have one key, so that fingerprints can move."""
-        pair[1].db.set(drone_identity.KEY, bytes(16))
+        pair[1].db.set(module.KEY, bytes(16))
         pair[1].checkpoint()
 
         assert [damage.why for damage in verify_hive(tmp_path, Counter())] == [
@@ -193,7 +192,7 @@ class TestIdentities:
     def test_one_that_was_never_let_in(self, pair, tmp_path):
         """What a drone leaves that was refused before it had a key, in the place of a lost one, is no damage."""
         late = Drone(tmp_path, 2)
-        late.db.execute("DELETE FROM meta WHERE name = ?", (drone_identity.KEY,))
+        late.db.execute("DELETE FROM meta WHERE name = ?", (module.KEY,))
         late.checkpoint()
 
         assert late.standing is None
@@ -202,7 +201,7 @@ class TestIdentities:
 
     def test_what_cannot_be_read(self, pair):
         """It is no standing: what is wrong is reported with the drone itself."""
-        pair[0].db.set(drone_identity.IDENTITY, b"\x01")
+        pair[0].db.set(module.IDENTITY, b"\x01")
         pair[0].checkpoint()
 
         assert pair[0].standing is None
@@ -249,8 +248,8 @@ class TestOwners:
 def member(root, drone, slots, partition="domain"):
     """Makes a hand-made crawl a drone, with this map."""
     db = CrawlDB(root / f"drone-{drone}/state")
-    db.set(drone_identity.IDENTITY, msgpack.packb((f"{drone:016x}", "web", drone, 1)))
-    db.set(drone_identity.MAP, slots.pack())
+    db.set(module.IDENTITY, msgpack.packb((f"{drone:016x}", "web", drone, 1)))
+    db.set(module.MAP, slots.pack())
     db.set("terms", json.dumps({"spider": "web", "HIVE_PARTITION": partition}).encode())
     db.checkpoint()
     db.close()

@@ -27,8 +27,7 @@ from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.disk import rewrite
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.metrics.collector import Look
-    from webcrawl.crawl.metrics.exposition import Listener
+    from webcrawl.crawl.metrics import Listener, Look
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +58,12 @@ class Metrics:
         return extension
 
     def opened(self) -> None:
-        from webcrawl.crawl.metrics.collector import CrawlCollector  # noqa: PLC0415 - 0.1 s for those who use it
-        from webcrawl.crawl.metrics.exposition import Listener, Told, path_of_drone  # noqa: PLC0415
+        from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
+            CrawlCollector,
+            Listener,
+            Told,
+            path_of_drone,
+        )
 
         self._scheduler = scheduler = scheduler_of(self._crawler)
         self._crawl, values = scheduler.crawl, self._values
@@ -105,7 +108,7 @@ class Metrics:
     # -- what there is to say
 
     def _look(self) -> Look:
-        from webcrawl.crawl.metrics.collector import Look  # noqa: PLC0415
+        from webcrawl.crawl.metrics import Look  # noqa: PLC0415
 
         crawl, engine = self._crawl, self._crawler.engine
         figures = crawl.stats()

@@ -26,7 +26,7 @@ from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.keys import Keys
+from webcrawl.crawl.hive.registry import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.seeds.seed_source import UNSENT, BadLineError, has_credentials, seed_url

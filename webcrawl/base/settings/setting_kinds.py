@@ -260,7 +260,7 @@ MANY = 10**9
 
 
 class Setting(NamedTuple):
-    """A setting. A kind that needs higher rooms is named, and found in crawl/checks/table.py."""
+    """A setting. A kind that needs higher rooms is named, and found in crawl/checks/check.py."""
 
     name: str
     default: Any

@@ -24,7 +24,7 @@ from webcrawl.content.preferences.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import WAYS, read_regions
-from webcrawl.crawl.revisit.policy import POLICIES
+from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.record.objectstore.place import ALLOWED, check_packages, read_address
 from webcrawl.urls.filters.filter_protocol import quiet
 

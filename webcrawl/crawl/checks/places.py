@@ -157,8 +157,9 @@ class PortRanges:
     allowed: str = "comma-separated ports from 1 to 65535 and ranges of them, such as 7071,8000-8099, or none"
 
     def read(self, value: Any, /) -> tuple[range, ...]:
-        written = [str(one) if type(one) is int else one for one in value] if isinstance(value, list) else value
-        return tuple(_range(word) for word in words(written))
+        if isinstance(value, list):
+            value = [str(one) if type(one) is int else one for one in value]
+        return tuple(_range(word) for word in words(value))
 
 
 class Servers:

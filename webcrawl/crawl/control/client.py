@@ -7,6 +7,11 @@ One line of JSON each way:
 
 The socket is a file of JOBDIR, whose path may be longer than the 108 bytes that an address has room for: it is reached
 through a descriptor of its folder.
+
+Seeds that a client names are made into what the crawl can open, elsewhere and later. Standard input is spooled into
+JOBDIR first: written, synced and renamed before the crawl hears of it, so that a kill at any moment leaves either no
+file that the crawl knows of or the whole of it. The crawl knows the file by its place below JOBDIR, which may be moved
+between two runs.
 """
 
 from __future__ import annotations
@@ -14,16 +19,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
+import shutil
 import socket
 import struct
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError, is_url, list_paths
 
 NAME = "control.sock"
 CREDENTIALS = struct.Struct("=iII")  # process, user, group
@@ -45,7 +54,7 @@ STILL = (
 
 @contextmanager
 def folder_of(jobdir: Path) -> Iterator[int]:
-    """A descriptor of the folder, which stays that folder if it is moved."""
+    """Return a descriptor of the folder, which stays that folder if it is moved."""
     folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield folder
@@ -54,19 +63,19 @@ def folder_of(jobdir: Path) -> Iterator[int]:
 
 
 def address(folder: int) -> str:
-    """The address of the socket of a folder, in a few bytes."""
+    """Return the address of the socket of a folder, in a few bytes."""
     return f"/proc/self/fd/{folder}/{NAME}"
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
-    """The process and the user on the other side."""
+    """Return the process and the user on the other side."""
     data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
     process, user, _ = CREDENTIALS.unpack(data)
     return process, user
 
 
 def request(command: str, words: tuple[str, ...]) -> bytes:
-    """CommandError if it is too long for one."""
+    """Return a request as a line. Raise CommandError if it is too long."""
     line = json.dumps({"command": command, "words": words}).encode() + b"\n"
     if len(line) > LONGEST:
         raise CommandError(f"{command}: longer than {LONGEST} bytes")
@@ -74,7 +83,7 @@ def request(command: str, words: tuple[str, ...]) -> bytes:
 
 
 def read_request(line: bytes) -> tuple[str, list[str]]:
-    """The command and its words. CommandError for anything else that a line can be."""
+    """Return the command and its words. Raise CommandError for anything else that a line can be."""
     values = _read(line)
     if not isinstance(values, dict) or "command" not in values:
         raise CommandError('a request is a line such as {"command": "status", "words": []}')
@@ -90,7 +99,7 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
 
 
 def answer(given: Any) -> bytes:
-    """CommandError for more than a line holds."""
+    """Return an answer as a line. Raise CommandError if it is too long."""
     line = json.dumps({"ok": True, "answer": given}).encode() + b"\n"
     if len(line) > LONGEST_ANSWER:
         raise CommandError(f"the answer has {len(line)} bytes, more than {LONGEST_ANSWER}: ask for less")
@@ -102,7 +111,7 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """The answer. CommandError with the line of a refusal, or for what is no answer; NoAnswer: it is unkept."""
+    """Return the answer. Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten."""
     values = _read(line)
     if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
         return values["answer"]
@@ -135,7 +144,7 @@ class Client:
             raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
 
     def _look(self, process: int) -> None:
-        """NoAnswer if the crawl does not even say how it is: an answer may take long, a turn of its loop does not."""
+        """Raise NoAnswer if the crawl does not even say how it is, which takes it a turn of its event loop."""
         try:
             with contextlib.suppress(NotRunning, NoAnswer):  # it ended just now
                 self._exchange(request("status", ()), ALIVE)
@@ -143,7 +152,10 @@ class Client:
             raise NoAnswer(STILL % (process, count(round(SILENCE + ALIVE), "second"))) from error
 
     def _exchange(self, line: bytes, patience: float, silent: Callable[[int], None] | None = None) -> bytes:
-        """The answer to a line. TimeoutError after `patience` seconds; before that `silent` hears who is silent."""
+        """Return the answer to a line. Raise TimeoutError after `patience` seconds.
+
+        `silent` is told the process that has answered nothing for some seconds.
+        """
         end = time.monotonic() + patience
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(patience)
@@ -168,7 +180,7 @@ class Client:
 
 
 def _exchanged(connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None) -> bytes:
-    """The line that comes back, before this time by time.monotonic."""
+    """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic."""
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who refuses unread: the reason may be there
         connection.sendall(line)
     pieces: list[bytes] = []
@@ -193,3 +205,84 @@ def _exchanged(connection: socket.socket, line: bytes, end: float, silent: Calla
             raise CommandError(f"an answer of more than {LONGEST_ANSWER} bytes")
         pieces.append(piece)
     return b"".join(pieces)
+
+
+# -- seeds that a client hands over
+
+SEED_FOLDER = "seeds"
+BLOCK = 1 << 16
+
+
+def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
+    """Return the sources in the words of `seeds`, as a crawl can open them; `spool` keeps standard input, and names it.
+
+    CommandError if one of their lists cannot be read; then nothing is spooled.
+    """
+    given = [word for place, word in enumerate(words) if place or word != "add"]
+    if given.count("-") > 1 or not given:
+        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+    sources = [word if word == "-" else source_named(word) for word in given]
+    return [spool() if source == "-" else source for source in sources]
+
+
+def source_named(source: str) -> str:
+    """Return SRC with whole paths, for a crawl in another folder. Raise CommandError if a list cannot be read."""
+    try:
+        Seeds(source).close()
+    except (SeedError, OSError) as error:
+        raise CommandError(str(error)) from error
+    return ",".join(path if is_url(path) else str(Path(path).absolute()) for path in list_paths(source))
+
+
+def spooled(jobdir: Path, stream: IO[bytes]) -> str:
+    """Writes all of the stream to a file of its own below JOBDIR; returns the name for the crawl.
+
+    CommandError if there is nothing in it, or it cannot be written.
+    """
+    name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}.txt"
+    try:
+        with _seed_folder(jobdir) as folder:
+            _write(folder, name, stream)
+    except OSError as error:
+        raise CommandError(f"{jobdir / SEED_FOLDER}: {error.strerror or error}") from error
+    return f"{BELOW_JOBDIR}{SEED_FOLDER}/{name}"
+
+
+def forget_spooled(jobdir: Path, name: str) -> None:
+    """Removes what was spooled: the crawl does not want it."""
+    with contextlib.suppress(OSError):
+        (jobdir / name.removeprefix(BELOW_JOBDIR)).unlink()
+
+
+@contextmanager
+def _seed_folder(jobdir: Path) -> Iterator[int]:
+    """Follows no link, for whoever commands a crawl may have more rights than who runs it."""
+    with contextlib.suppress(FileExistsError):
+        (jobdir / SEED_FOLDER).mkdir()
+    folder = os.open(jobdir / SEED_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _write(folder: int, name: str, stream: IO[bytes]) -> None:
+    part = f".{name}.part"
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
+            shutil.copyfileobj(stream, file, BLOCK)
+            _must_have_some(file.tell())
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def _must_have_some(size: int) -> None:
+    if not size:
+        raise CommandError("standard input: no seeds")

@@ -49,12 +49,12 @@ class NoAnswer(CommandError):  # noqa: N818 - as above
 
 
 def mistake(error: Exception) -> str:
-    """What whoever gave a command is told of an error that no command should raise."""
+    """Return the words for an error that no command should raise."""
     return f"the crawl made a mistake, see its log: {error!r}"
 
 
 def url_named(word: str) -> str:
-    """A URL, or the root of the host that a name or address with or without a port means. Raises CommandError."""
+    """Return the URL, or the root of the host that is named, with or without a port. Raise CommandError."""
     if "://" in word:
         return _canonical(word, word)
     written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
@@ -66,7 +66,7 @@ def url_named(word: str) -> str:
 
 
 def host_named(word: str) -> str:
-    """The host of a name, an address or a URL. Raises CommandError."""
+    """Return the host of a name, an address or a URL. Raise CommandError."""
     return host_of(url_named(word))
 
 

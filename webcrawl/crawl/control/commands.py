@@ -38,10 +38,10 @@ class Commanded(Protocol):
 
     @property
     def crawl(self) -> Crawl:
-        """The crawl itself. CommandError if it has ended."""
+        """Return the crawl itself. Raise CommandError if it has ended."""
 
     def wake(self) -> None:
-        """There may be something to fetch once the command is carried out."""
+        """Look for something to fetch once the command is carried out."""
 
     def stop(self) -> None:
         """Ends the run as Ctrl-C does."""
@@ -50,16 +50,16 @@ class Commanded(Protocol):
         """Takes a checkpoint as soon as possible; done when it is taken, which has all that was done before."""
 
     def get(self, name: str) -> Mapping[str, Any]:
-        """The value of a setting, and who says so. May raise CommandError."""
+        """Return the value of a setting, and who says so. May raise CommandError."""
 
     def errors(self, most: int) -> Mapping[str, Any]:
-        """The last unexpected errors, and outcomes by kind."""
+        """Return the last unexpected errors, and outcomes by kind."""
 
     def threads(self) -> Mapping[str, Any]:
-        """The downloads under way."""
+        """Return the downloads under way."""
 
     def status(self) -> Mapping[str, Any]:
-        """The progress: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
+        """Return the progress: `state` (running, paused, stopping), `seconds` of this run, and all counters."""
 
 
 # -- the run
@@ -155,7 +155,7 @@ def get_for(order: Commanded, domain: str) -> Answer:
 
 
 def _domain(word: str) -> str:
-    """A name without port or path: sheets are for hosts and what is below them."""
+    """Return a name without port or path: sheets are for hosts and what is below them."""
     if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
         raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
     name = host_named(word)
@@ -194,7 +194,7 @@ def include(order: Commanded, rule: str) -> Answer:
 
 
 def _first_url(rule: str) -> str:
-    """The first of the URLs that a rule names."""
+    """Return the first of the URLs that a rule names."""
     rule = without_comment(rule)
     return canonical(rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}")
 
@@ -209,14 +209,14 @@ def check_excluded(word: str = "") -> None:
 
 
 def excluded_among(records: Sequence[OptOut], word: str = "") -> Answer:
-    """The answer to `excluded`: all of these records, or those that name this host or URL."""
+    """Return the answer to `excluded`: all of these records, or those that name this host or URL."""
     url, now = url_named(word) if word else "", time.time()
     found = [one for one in records if not url or rules_of([one]).excludes(url)]
     return {"records": len(found), "excluded": [one.to_json(now) for one in found[:MOST_RECORDS]]}
 
 
 def _records(order: Commanded) -> list[OptOut]:
-    """Those given by command, and those of the exclusion file."""
+    """Return the records given by command, and those of the exclusion file."""
     parts = order.crawl.parts
     return [*parts.in_force.excluded.records, *parts.file_optouts.records()]
 
@@ -281,7 +281,7 @@ def robots(order: Commanded, word: str) -> Answer:
 
 
 def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
-    """The facts about URLs that the last checkpoint does not have, by canonical URL; `scrapy why` asks for them."""
+    """Return the facts about URLs that the last checkpoint does not have, by canonical URL, for `scrapy why`."""
     return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
 
 
@@ -304,12 +304,12 @@ def _hosts(order: Commanded) -> HostOrders:
 
 
 def _most(*words: str) -> int:
-    """The number of rows that these words ask for."""
+    """Return the number of rows that these words ask for."""
     return _count(*_options(words, {"-n": str(SHOWN)}))
 
 
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
-    """The values of these options, each given as two words, or as one with `=`."""
+    """Return the values of these options, each given as two words, or as one with `=`."""
     found, left = dict(defaults), list(words)
     while left:
         name, equals, value = left.pop(0).partition("=")
@@ -361,7 +361,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def checked(name: str, *words: str) -> Command:
-    """The command of this name, if these words may follow it. Raises CommandError.
+    """Return the command of this name, if these words may follow it. Raise CommandError.
 
     A crawl may refuse it all the same, because of what else is in force there.
     """
@@ -378,12 +378,12 @@ def checked(name: str, *words: str) -> Command:
 
 
 def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]:
-    """Carries a command out, or begins to: what takes long is to be awaited. Raises CommandError."""
+    """Carries a command out, or begins to: what takes long is to be awaited. Raise CommandError."""
     return checked(name, *words).run(order, *_row(name, words)[1])
 
 
 def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
-    """The row, and the words that are its own: what is done for one domain only has a row by itself."""
+    """Return the row, and the words that are its own: what is done for one domain has a row of its own."""
     of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
     return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
 

@@ -13,7 +13,7 @@ import msgpack
 
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.exclusion_rules import OptOut, read_date, unpacked
 from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
@@ -61,13 +61,14 @@ def _date(said: Mapping[str, str], name: str) -> float:
 
 
 def dated(words: Sequence[str], now: float) -> list[str]:
-    """The words with the time of the order: whoever hears of it later keeps the same record."""
+    """Return the words with the time of the order: whoever hears of it later keeps the same record."""
     return [*words] if any(one.partition("=")[0] == SINCE for one in words) else [*words, SINCE, iso(now)]
 
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
     """Return the record of a rule that is excluded once more, or None if the wish adds nothing to the old record."""
-    if old.holds(now) and not (wish.by or wish.why or wish.until or wish.forget):
+    says_more = bool(wish.by or wish.why or wish.until or wish.forget)
+    if old.holds(now) and not says_more:
         return None
     since = old.since if old.holds(now) else wish.since
     return replace(
@@ -86,7 +87,7 @@ class State(Protocol):
 
 
 def saved_optouts(state: State, excluded: Sequence[str]) -> list[OptOut]:
-    """All records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
+    """Return all records as of the last checkpoint; `excluded`: the rules of `commands in force`."""
     return [*_commanded(state, excluded), *_unpacked(state.get(OF_FILE))]
 
 
@@ -105,17 +106,14 @@ class SavedOptOuts:
     """Those given by command, for whoever has them in force."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db, self._saved = db, db.get(COMMANDED)
+        self._db, self._saved = db, SavedValue(db, COMMANDED)
 
     def commanded(self, excluded: Sequence[str]) -> list[OptOut]:
         return _commanded(self._db, excluded)
 
     def save(self, records: Sequence[OptOut]) -> None:
-        """With the checkpoint that is being taken."""
-        data = bytes(msgpack.packb([one.pack() for one in records]))
-        if data != self._saved and (records or self._saved is not None):
-            self._db.set(COMMANDED, data)
-            self._saved = data
+        """Save these records with the checkpoint that is being taken."""
+        self._saved.save(msgpack.packb([one.pack() for one in records]), is_empty=not records)
 
 
 class FileOptOuts(Part):
@@ -125,9 +123,8 @@ class FileOptOuts(Part):
     """
 
     def __init__(self, db: CrawlDB, filters: Callable[[], Sequence[UrlFilter]]) -> None:
-        self._db, self._filters = db, filters
-        self._saved = db.get(OF_FILE)
-        self._known: Sequence[OptOut] = _unpacked(self._saved)
+        self._filters, self._saved = filters, SavedValue(db, OF_FILE)
+        self._known: Sequence[OptOut] = _unpacked(self._saved.data)
         self._kept: Sequence[OptOut] = self._known  # as of the last checkpoint
         self._text: str | None = None  # not looked at
         db.join(self)
@@ -151,7 +148,4 @@ class FileOptOuts(Part):
         if records is self._kept:
             return
         self._kept = records
-        data = bytes(msgpack.packb([one.pack() for one in records]))
-        if data != self._saved and (records or self._saved is not None):
-            self._db.set(OF_FILE, data)
-            self._saved = data
+        self._saved.save(msgpack.packb([one.pack() for one in records]), is_empty=not records)

@@ -18,12 +18,12 @@ import msgpack
 
 from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, changed, read
+from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.checks.scrapys import TAKEN
-from webcrawl.crawl.checks.table import KINDS, SCRAPYS
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.exclusions import SavedOptOuts, renewed
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.exclusion_rules import OptOut
 from webcrawl.urls.filters.exclusion import CommandedFilter
 
@@ -85,7 +85,7 @@ MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
 
 
 def ordered(db: CrawlDB) -> Mapping[str, Any]:
-    """The settings that former runs were ordered to change, whether or not they are in force in this one."""
+    """Return the settings that former runs were ordered to change, whether or not they are in force in this one."""
     data = db.get(META)
     found: Mapping[str, Any] = {} if data is None else msgpack.unpackb(data)["set"]
     return found
@@ -160,7 +160,7 @@ class InForce(Part):
             logger.warning("%s = %s by command is not in force any more: there is no such setting", name, value)
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each order."""
         if self.paused:
             yield "pause"
         now = self._clock()
@@ -192,7 +192,7 @@ class InForce(Part):
         self.excluded.use([one for one in records if one.rule != rule])
 
     def set(self, name: str, value: str) -> Any:
-        """The value as it is understood."""
+        """Return the value as it is understood."""
         check_set(name, value)
         if name not in self._listeners:
             raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
@@ -239,9 +239,9 @@ class PausedHosts(Part):
     """Their names, in the order in which they were paused."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
-        self._saved = db.get(PAUSED_HOSTS)
-        self.names: dict[str, None] = dict.fromkeys(msgpack.unpackb(self._saved)) if self._saved is not None else {}
+        self._saved = SavedValue(db, PAUSED_HOSTS)
+        names = [] if self._saved.data is None else msgpack.unpackb(self._saved.data)
+        self.names: dict[str, None] = dict.fromkeys(names)
         db.join(self)
 
     def add(self, name: str) -> bool:
@@ -261,13 +261,10 @@ class PausedHosts(Part):
         return True
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each order."""
         return (f"host {name} pause" for name in self.names)
 
     # -- the checkpoint
 
     def save(self) -> None:
-        data = bytes(msgpack.packb([*self.names]))
-        if data != self._saved and (self.names or self._saved is not None):
-            self._db.set(PAUSED_HOSTS, data)
-            self._saved = data
+        self._saved.save(msgpack.packb([*self.names]), is_empty=not self.names)

@@ -77,7 +77,7 @@ class ControlServer:
                 os.unlink(NAME, dir_fd=self._folder)
 
     def start(self) -> None:
-        """On the running event loop."""
+        """Accept connections on the running event loop."""
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
         self._accepting.add_done_callback(lambda _: self._listener.close())
 
@@ -160,13 +160,13 @@ class ControlServer:
 
 
 async def _send(loop: asyncio.AbstractEventLoop, connection: socket.socket, line: bytes) -> None:
-    """TimeoutError if nobody takes it."""
+    """Send a line. Raise TimeoutError if the other side does not take it."""
     async with asyncio.timeout(SILENCE):
         await loop.sock_sendall(connection, line)
 
 
 async def _line(loop: asyncio.AbstractEventLoop, connection: socket.socket, rest: bytes) -> tuple[bytes | None, bytes]:
-    """The next line and what came behind it; None if there is none, with what there is instead."""
+    """Return the next line and what came behind it, or None if there is none, with what there is instead."""
     while b"\n" not in rest:
         if len(rest) > LONGEST:
             return None, rest

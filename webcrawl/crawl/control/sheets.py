@@ -15,7 +15,7 @@ import msgpack
 
 from webcrawl.crawl.checks import read_for_host
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 from webcrawl.urls.host_names import names_above
 
 logger = logging.getLogger(__name__)
@@ -60,12 +60,11 @@ class Sheets(Part):
     """A part of the checkpoint. Who listens to settings gets None as long as no sheet has any of them."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
         self._listeners: list[tuple[frozenset[str], Make, Heard]] = []
         self.sheets: dict[str, Sheet] = {}
-        self._saved = db.get(META)
-        if self._saved is not None:
-            self._restore(msgpack.unpackb(self._saved))
+        self._saved = SavedValue(db, META)
+        if self._saved.data is not None:
+            self._restore(msgpack.unpackb(self._saved.data))
         db.join(self)
 
     def _restore(self, saved: Mapping[str, Sheet]) -> None:
@@ -79,7 +78,7 @@ class Sheets(Part):
                     logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
-        """A line for each."""
+        """Yield a line for each setting of a sheet."""
         for name, sheet in self.sheets.items():
             if name.startswith(ALONE):
                 yield f"host {name.removeprefix(ALONE)} delay {min(sheet.values())}"
@@ -109,14 +108,14 @@ class Sheets(Part):
         self.tell(settings)
 
     def of(self, host: str) -> Mapping[str, Any]:
-        """All that holds for this host alone."""
+        """Return all that holds for this host alone."""
         found: Sheet = {}
         for name in reversed(tuple(names_for(host))):
             found |= self.sheets.get(name, {})
         return found
 
     def said_by(self, host: str, setting: str) -> str | None:
-        """The sheet that says what a setting is for this host."""
+        """Return the sheet that says what a setting is for this host."""
         return next((name for name in names_for(host) if setting in self.sheets.get(name, ())), None)
 
     # -- those who heed it
@@ -136,10 +135,7 @@ class Sheets(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        data = bytes(msgpack.packb(self.sheets))
-        if data != self._saved and (self.sheets or self._saved is not None):
-            self._db.set(META, data)
-            self._saved = data
+        self._saved.save(msgpack.packb(self.sheets), is_empty=not self.sheets)
 
 
 def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, Any]], T]) -> Callable[[str], T | None]:
@@ -151,17 +147,17 @@ def _finder(sheets: Sheets, names: frozenset[str], make: Callable[[Mapping[str, 
 
 
 def whose(name: str) -> str:
-    """The hosts that a sheet is for, in words."""
+    """Return the hosts that a sheet is for, in words."""
     return f"host {name.removeprefix(ALONE)} alone" if name.startswith(ALONE) else name
 
 
 def names_for(host: str) -> Iterator[str]:
-    """The names of sheets that hold for a host, the most specific one first."""
+    """Yield the names of sheets that hold for a host, the most specific one first."""
     yield ALONE + host
     yield from names_above(host)
 
 
 def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """These settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
+    """Return these settings, with the longer wait where a minimum of one sheet is more than a maximum of another."""
     least, most = values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
     return {**values, "POLITENESS_MAX_DELAY": max(least, most)}

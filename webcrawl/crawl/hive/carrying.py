@@ -1,6 +1,6 @@
-"""Two loops of a drone: letters out, and letters in.
+"""The two loops of a drone that carry letters: one sends, the other takes in what other drones send.
 
-Beside them what both loops see: the crawl of the drone, and whether its server is there.
+Both see the crawl of the drone, and whether the server is there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
-from webcrawl.crawl.hive.keys import BEGINNING
+from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import Post
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ AGAIN = 0.2  # seconds until a letter is read again that waits for a slot map, o
 
 
 class Crawling(Protocol):
-    """The scheduler of the drone's crawl, as far as the loops want it."""
+    """The scheduler of the drone's crawl, as far as the loops need it."""
 
     @property
     def crawl(self) -> Crawl: ...
@@ -48,7 +48,7 @@ class Crawling(Protocol):
         """False if nothing is left to do, unless others send something."""
 
     def wake(self) -> None:
-        """There may be something to fetch."""
+        """Look for something to fetch: there may be some now."""
 
     def checkpoint(self) -> Awaitable[None]:
         """Takes a checkpoint now."""
@@ -58,13 +58,13 @@ class Crawling(Protocol):
 
 
 class Side(Protocol):
-    """The other side of a drone: whether the crawl waits for it."""
+    """The hive as the crawl sees it: whether the crawl waits for other drones."""
 
     others_done: bool
 
 
 class Contact:
-    """`there` is set while the server answers."""
+    """Knows whether the server answers: `there` is set as long as it does."""
 
     def __init__(self, post: Post, server: Server) -> None:
         self._post, self._server = post, server
@@ -74,14 +74,14 @@ class Contact:
         self.absent_since: float | None = None  # by the machine's clock; None while the server answers
 
     def begin(self, epoch: str) -> None:
-        """The streams begin anew."""
+        """Send and read from the beginning of the streams of this epoch."""
         self._post.outbox.new_epoch(epoch)
         self._post.inbox.new_epoch(epoch)
         self._server.follow(epoch)
         self._acknowledged = ""
 
     def lost(self, error: Away) -> None:
-        """The server does not answer."""
+        """Note that the server does not answer; the log says so at once, and again every ten minutes."""
         now = time.monotonic()
         if self.there.is_set() or not self._told_at:
             self._away_since = self._told_at = now
@@ -93,7 +93,7 @@ class Contact:
         self.there.clear()
 
     def found(self) -> None:
-        """It answers."""
+        """Note that the server answers."""
         self.there.set()
         self.absent_since = None
         if self._told_at:
@@ -109,7 +109,7 @@ class Contact:
 
 
 class Carrying:
-    """`get_map` brings the latest slot map."""
+    """Carries the letters of one drone. `get_map` brings the latest slot map."""
 
     def __init__(
         self,
@@ -119,7 +119,9 @@ class Carrying:
         crawling: Crawling,
         get_map: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
-        self._post, self._server, self._contact = post, server, contact
+        self._post = post
+        self._server = server
+        self._contact = contact
         self._crawling, self._get_map = crawling, get_map
         self.handled = 0  # letters, since the start
         self.taken = 0  # bytes of letters, since the last checkpoint

@@ -26,22 +26,22 @@ OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
 
 class Home(Protocol):
-    """The crawl of this drone, as what comes from others meets it."""
+    """The crawl of this drone, as far as letters of other drones have an effect on it."""
 
     def now(self) -> float:
         """The crawl's time."""
 
     def links(self, records: Sequence[bytes]) -> None:
-        """Links that others found."""
+        """Take links that other drones found."""
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
-        """A request that a spider made on another drone."""
+        """Take a request that a spider made on another drone."""
 
     def vote(self, source: str, url: str) -> None:
-        """A page of this domain links to this URL."""
+        """Count that a page of this domain links to this URL."""
 
     def queued(self, records: Sequence[bytes]) -> None:
-        """Links that are known to be new."""
+        """Take links that are known to be new."""
 
     def robots(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
         """Takes what came of a robots.txt that another drone fetched for us."""
@@ -72,8 +72,12 @@ class Drone:
 
         `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
         """
-        self.me, self._outbox, self._keep = me, outbox, keep
-        self._slot_of, self._make_cache, self._sent_lately = slot_of, make_cache, make_cache()
+        self.me = me
+        self._outbox = outbox
+        self._keep = keep
+        self._slot_of = slot_of
+        self._make_cache = make_cache
+        self._sent_lately = make_cache()
         self._slots: dict[str, int] = {}  # by authority
         self._sound = sound or LetterCheck()
         self.received = 0
@@ -82,7 +86,7 @@ class Drone:
 
     @property
     def slots(self) -> SlotMap:
-        """The map that it works by."""
+        """Return the slot map that the drone works by."""
         if self.moving.map is None:
             raise HiveError("the drone has learned no slot map")
         return self.moving.map
@@ -103,12 +107,12 @@ class Drone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """A drone is gone: letters for it go to others, and numbers begin anew for whoever gets its number."""
+        """Give letters for a drone that is gone to others; the next one of its number gets letters numbered from 1."""
         if drone not in self.slots.drones and drone not in self.rerouted:
             self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
 
     def reroute(self) -> bool:
-        """A slice of that, 0.3 ms; returns whether there is more."""
+        """Give a letter for such drones to others, in 0.3 ms; return whether there is more to do."""
         for drone, slices in self.rerouted.items():
             try:
                 next(slices)
@@ -118,21 +122,21 @@ class Drone:
         return False
 
     def settle(self, slots: SlotMap) -> None:
-        """At the start, with the first map, or the one of the last checkpoint."""
+        """Begin with the map of the last checkpoint, or with this one if there is none."""
         if self.moving.map is None:
             self.moving.learn(slots)
         self._outbox.generation = self.slots.generation
         self._keep(self.slots)
 
     def stats(self) -> dict[str, int]:
-        """Counters of this run, and the slots."""
+        """Return the counters of this run, and of the slots."""
         counters = {"foreign": self.foreign, "sent": self.sent, "received": self.received}
         return {**counters, "refused": self._sound.refused, **self.moving.stats()}
 
     # -- to others
 
     def slot(self, url: str) -> int:
-        """The slot of a canonical URL, or of as much of it as says whose it is."""
+        """Return the slot of a canonical URL, of which scheme, host and port are enough."""
         authority = url.split("/", 3)[2]
         slot = self._slots.get(authority)
         if slot is None:
@@ -147,7 +151,7 @@ class Drone:
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Of a batch of links, given by fingerprint, URL and packed form, those that are ours; sends the others."""
+        """Return those of these links, given by fingerprint, URL and packed form, that are ours; send the others."""
         owned, slot_of = self.moving.owned, self.slot
         slots = [slot_of(url) for url in urls]
         away = [at for at, slot in enumerate(slots) if not owned[slot]]
@@ -201,7 +205,7 @@ class Drone:
         return self.moving.owner(self.slot(url))
 
     def _route(self, kind: Kind, item: Any) -> int:
-        """The owner of an item that was for a drone which is lost."""
+        """Return the owner of an item that was for a drone which is lost."""
         if kind in OF_SLOTS:
             return self.moving.route(kind, item)
         return self._owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")

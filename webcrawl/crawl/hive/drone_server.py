@@ -10,9 +10,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
-from webcrawl.crawl.hive.keys import ACKNOWLEDGE, ADOPT, BEAT, BEGINNING, LEAVE, OPEN, PUBLISH, place_in
+from webcrawl.crawl.hive.letter import BEGINNING, place_in
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.registry import Command, in_force, place_of, state_of
+from webcrawl.crawl.hive.registry import (
+    ACKNOWLEDGE,
+    ADOPT,
+    BEAT,
+    LEAVE,
+    OPEN,
+    PUBLISH,
+    Command,
+    in_force,
+    place_of,
+    state_of,
+)
 from webcrawl.crawl.hive.session import MakeClient, OtherServer, Session, legible
 
 FIELD = b"d"  # of an entry in a stream
@@ -91,7 +102,10 @@ class Server(Session):
     # -- once a second
 
     async def beat(self, report: bytes, *, lease: float, generation: int = 0, after: int = 0) -> Beat:
-        """A sign of life. `generation`: of the map that the drone knows; `after`: the last command that it knows."""
+        """Give a sign of life, and return the news.
+
+        `generation`: of the map that the drone knows; `after`: the last command that it knows.
+        """
         found = await self._do(lambda: self._beat(report, lease, generation, after))
         with legible():
             beat = self._told(found)
@@ -145,7 +159,7 @@ class Server(Session):
         return found
 
     def _lost(self, identity: bytes | None) -> None:
-        """The registry does not have us as we are: it was emptied, or somebody else came under our number."""
+        """Raise what follows if the registry does not have us: it was emptied, or another came under our number."""
         if identity is not None and identity != self._me.identity:
             with legible():
                 (host, pid), known = place_of(identity), state_of(identity) == self._me.state
@@ -160,7 +174,9 @@ class Server(Session):
 
     async def _agree(self) -> None:
         await super()._agree()
-        self._sample, self._bytes, self._sent = None, 0, 0
+        self._sample = None
+        self._bytes = 0
+        self._sent = 0
 
     # -- letters
 
@@ -192,7 +208,7 @@ class Server(Session):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
-        """Up to `most` letters behind a place, in order; waits up to `wait` seconds for the first one.
+        """Return up to `most` letters behind a place, in order; wait up to `wait` seconds for the first one.
 
         What has no letter in it, because others put it there, is an empty one.
         """
@@ -202,7 +218,7 @@ class Server(Session):
         return [(place.decode(), entry.get(FIELD, b"")) for _, entries in found or () for place, entry in entries]
 
     async def acknowledge(self, place: str) -> None:
-        """The drone's checkpoint has all letters up to `place`: the server may forget them."""
+        """Let the server forget all letters up to `place`, which the drone's checkpoint has."""
         await self._do(lambda: self._acknowledge(place))
 
     async def _acknowledge(self, place: str) -> None:
@@ -223,7 +239,7 @@ class Server(Session):
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
-        """The state of a lost drone may not come back."""
+        """Keep the state of a lost drone from coming back."""
 
         async def gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
@@ -255,7 +271,7 @@ class Server(Session):
         self._member = replace(self._me, others=others)
 
     async def let_rest(self) -> None:
-        """No drone has anything left but hosts set aside: so it is for some seconds, unless it is said again."""
+        """Tell all drones for some seconds that none has anything left but hosts set aside."""
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
 
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.errors import CannotRead, HiveError, reading
+from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
@@ -29,7 +29,7 @@ FINISHED = "finished"  # the reason of a crawl that has ended because nothing is
 PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
-NEEDED = dict.fromkeys(("pages", "answers", "queued", "failures"), 0)
+NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,18 @@ class HiveFolder:
         return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:
-        """The output of the drone."""
+        """Return the file with the drone's output."""
         return self.path / "logs" / f"drone-{number}.log"
 
     def check_logs(self, drones: Iterable[int]) -> None:
-        """HiveError: what a drone prints cannot go where it belongs, so that none could ever start."""
+        """Raise HiveError if the output of a drone cannot be written: then no drone could start."""
         with reading(self.path):
             for log in map(self.log, drones):
                 log.parent.mkdir(exist_ok=True)
                 appending(log).close()
 
     def read(self) -> Founding | None:
-        """None: there is no hive yet. HiveError: there is something else, or what this program does not know."""
+        """Return the facts of the hive, or None if there is no hive yet. Raise HiveError for all else."""
         file = self.path / HIVE
         try:
             with reading(file):
@@ -87,7 +87,7 @@ class HiveFolder:
         return None
 
     def all_drones(self) -> tuple[int, ...]:
-        """Those that a start begins with, and those that were there once."""
+        """Return the drones that a start begins with, and those that were there once."""
         try:
             with reading(self.path):
                 found = hive_of(self.path)
@@ -97,7 +97,7 @@ class HiveFolder:
         return found.drones if found else ()
 
     def begun(self) -> tuple[int, ...]:
-        """The drones that have a state here, whatever hive.json says; not those that have never been let in."""
+        """Return the drones that have a state here, whatever hive.json says, without those never let in."""
         return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
 
     def _with_state(self) -> Iterator[int]:
@@ -162,7 +162,7 @@ class HiveFolder:
             return before, after
 
     def _alone(self) -> FileLock:
-        """Held by whoever changes hive.json, for moments."""
+        """Return the lock of whoever changes hive.json; it is held for moments."""
         file, end = self.path / HIVE, time.monotonic() + PATIENCE
         while True:
             try:
@@ -202,7 +202,7 @@ class HiveFolder:
             return is_held(state)
 
     def figures(self, number: int) -> dict[str, Any]:
-        """The drone's stats.json, as of its last checkpoint; empty if there is none that can be read."""
+        """Return the drone's stats.json, as of its last checkpoint; empty if none can be read."""
         return stats_file.read(self.drone(number))
 
 
@@ -219,12 +219,12 @@ def _founding(file: Path, found: Any) -> Founding:
 
 
 def saved(folder: HiveFolder) -> dict[str, Any]:
-    """From the stats.json of all drones, those that are no members any more included."""
+    """Return the figures of all drones by their stats.json, former members included."""
     return total({"drone": number, **folder.figures(number)} for number in folder.all_drones())
 
 
 def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """All drones as one crawl, whatever they have counted so far."""
+    """Return the figures of all drones as those of one crawl, whatever they have counted so far."""
     return {**NEEDED, **merged(stats)}
 
 
@@ -235,4 +235,6 @@ def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
     """
     outcomes = (figures.get("statistics") or {}).get("outcomes", {})
     got = have_pages({int(status): many for status, many in outcomes.items()}, hops)
-    return figures.get("reason") == FINISHED and bool(figures.get("seeds")) and not (got or figures["queued"])
+    has_ended = figures.get("reason") == FINISHED
+    had_seeds = bool(figures.get("seeds"))
+    return has_ended and had_seeds and not got and not figures["queued"]

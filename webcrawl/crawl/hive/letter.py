@@ -1,15 +1,19 @@
-"""The messages between drones, and how it lies on the wire and in spools.
+"""The messages between drones: how they lie on the wire and in spools, and how each exact one is handled once.
 
 A message is a head, and its items as the zstd frame of a msgpack array. The head has magic, version, kind, sender,
 generation, channel, number, how many items there are, 16 bytes that stand for the hive, and the crc32 of all that and
 of the frame (docs/hive.md). Whatever the bytes are, reading them gives a message of plain values, or ForeignMessage;
 nothing of them is ever executed. What the items are is checked one by one, in letter_check.py.
+
+However often an exact message comes, it has effects once: the epoch, the place in the stream, and for each sender the
+number of the last exact message are part of the checkpoint that has the effects of all these messages.
 """
 
 from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
@@ -20,6 +24,7 @@ import msgpack
 from webcrawl.base import zstd_frame
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.rowcrc import crc32_of_many
 
 MAGIC, VERSION = b"WCHV", 1
@@ -66,12 +71,12 @@ class TooLong(HiveError):  # noqa: N818 - reads as what it is
 
 @lru_cache(maxsize=16)
 def hive_id(hive: bytes) -> bytes:
-    """The mark of the hive on the wire: its key stays secret."""
+    """Return the mark of the hive on the wire, by which its key stays secret."""
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
 def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
-    """The bytes of a message. TooLong: its items take more than `most` bytes before they are compressed."""
+    """Return the bytes of a message. Raise TooLong if its items take more than `most` bytes uncompressed."""
     items = msgpack.packb(message.items, unicode_errors=SURROGATES)
     if len(items) > most:
         raise TooLong(f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}")
@@ -91,12 +96,15 @@ def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
 
 
 def unpack(data: bytes, hive: bytes) -> Letter:
-    """The message that `pack` made these bytes of, for the same hive."""
+    """Return the message that `pack` made these bytes of, for the same hive. Raise ForeignMessage for all else."""
     return read(data, hive_id(hive))[1]
 
 
 def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
-    """The mark of a message's hive, and the message. `expected`: no other hive's is read."""
+    """Return the mark of a message's hive, and the message; `expected` is the only mark that is taken.
+
+    Raise ForeignMessage for other bytes.
+    """
     if not data.startswith(MAGIC):
         raise ForeignMessage("a message of this hive was expected, but its first bytes are not those of one")
     if len(data) < START:
@@ -135,3 +143,94 @@ def _refuse(code: int, _data: bytes) -> Any:
 def _check_items(items: Any, count: int) -> None:
     if not isinstance(items, list) or len(items) != count:
         raise ForeignMessage("a message does not have as many items as it says")
+
+
+# -- letters of other drones
+
+INBOX = "hive/inbox"  # in the database
+BEGINNING = "0-0"  # the place in a stream before its first entry
+
+
+def place_in(data: bytes) -> str:
+    """Return a place in a stream from what the server keeps. Raise ValueError if that is no place."""
+    place = data.decode()
+    order(place)
+    return place
+
+
+def order(place: str) -> int:
+    """Return a number by which places in a stream compare."""
+    milliseconds, _, sequence = place.partition("-")
+    return int(milliseconds) << 64 | int(sequence)
+
+
+class Inbox(Part):
+    """Handles each exact letter of other drones once. A Part of the checkpoint, and its follower (`committed`)."""
+
+    def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
+        self._db = db
+        self._hive = hive
+        self._handle = handle
+        self.epoch, self.place = "", BEGINNING
+        self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
+        self.senders: set[int] = set()  # of what no checkpoint has
+        saved = db.get(INBOX)
+        if saved is not None:
+            self.epoch, self.place, last = msgpack.unpackb(saved)
+            self._last = {sender: (channel, number) for sender, channel, number in last}
+        self.committed_place = self.place  # what may be acknowledged
+        self._written = self._saved = self.epoch, self.place
+        db.join(self)
+
+    def received(self, place: str, data: bytes) -> bool:
+        """Handle a message and advance to its place; return whether it was new.
+
+        Raise ForeignMessage if it is not of this hive.
+        """
+        if order(place) <= order(self.place):
+            return False
+        message = unpack(data, self._hive)
+        new = message.kind not in EXACT or self._is_next(message)
+        if new:
+            self._handle(message)
+            self.senders.add(message.sender)
+            if message.kind in EXACT:
+                self._last[message.sender] = message.channel, message.number
+        self.place = place
+        return new
+
+    def skip(self, place: str) -> None:
+        """Passes over what is not of this hive."""
+        self.place = place
+
+    def _is_next(self, message: Letter) -> bool:
+        channel, number = self._last.get(message.sender, (0, 0))
+        expected = number + 1 if channel == message.channel else 1
+        if message.number > expected:
+            raise HiveError(
+                f"drone {message.sender} sent message {message.number}, but {expected} has not come: messages were lost"
+            )
+        return message.number == expected
+
+    def new_epoch(self, epoch: str) -> None:
+        """Read from the beginning of this epoch's stream."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.place = self.committed_place = BEGINNING
+
+    # -- the checkpoint
+
+    def save(self) -> None:
+        """Writes how far everything is handled; whatever changes, the place does too."""
+        self._saved = self.epoch, self.place
+        self.senders = set()
+        if self._saved != self._written:
+            last = [(sender, channel, number) for sender, (channel, number) in self._last.items()]
+            self._db.set(INBOX, msgpack.packb((self.epoch, self.place, last)))
+            self._written = self._saved
+
+    def committed(self) -> None:
+        """Let all be acknowledged that the checkpoint has; call it after COMMIT."""
+        epoch, place = self._saved
+        if epoch == self.epoch:
+            self.committed_place = place

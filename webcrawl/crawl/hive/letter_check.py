@@ -22,11 +22,10 @@ from msgspec import Meta, Struct
 from webcrawl.base.model import Link, Packed, is_prerequisite, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
-from webcrawl.crawl.hive import inbox, outbox
+from webcrawl.crawl.hive import outbox
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.letter import EXACT, LARGEST, LINKS, Kind, Letter, read
-from webcrawl.crawl.hive.outgoing_letters import END, NAME, RowName, read_name
+from webcrawl.crawl.hive.letter import EXACT, INBOX, LARGEST, LINKS, Kind, Letter, order, read
+from webcrawl.crawl.hive.outbox import END, NAME, RowName, read_name
 from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
@@ -119,7 +118,7 @@ class UnsoundError(ValueError):
 
 
 def _typed(item: Any, kind: Any) -> Any:
-    """The item as a value of this type; ValueError if it is none. No text is taken for bytes."""
+    """Return the item as a value of this type. Raise ValueError if it is not. No text is taken for bytes."""
     return msgspec.convert(item, kind, builtin_types=(bytes,))
 
 
@@ -135,7 +134,9 @@ class LetterCheck:
         lose: Callable[[str, str], None] = lambda _kind, _line: None,
         tell: Callable[..., None] = logger.warning,
     ) -> None:
-        self._check, self._lose, self._tell = check, lose, tell
+        self._check = check
+        self._lose = lose
+        self._tell = tell
         self.refused = 0  # items
         self._told = False
         self._checks: dict[Kind, Callable[[Any], None]] = {
@@ -147,7 +148,7 @@ class LetterCheck:
     # -- what comes
 
     def items(self, kind: Kind, items: list[Any], slots: int) -> list[Any]:
-        """Those that are sound; `slots` is how many there are in all."""
+        """Return the items that are sound; `slots` is the number of slots in all."""
         if kind in LINKS:
             return self._records(items)
         check = partial(self._piece, slots=slots) if kind is Kind.SLOT else self._checks[kind]
@@ -205,7 +206,7 @@ class LetterCheck:
             self._check(Link("http://a/", chain=robots.chain))
 
     def _piece(self, item: Any, slots: int) -> None:
-        """Of a list of URLs the sound ones stay."""
+        """Check a piece of a slot; of a list of URLs the sound ones stay."""
         piece = _typed(item, Piece)
         if piece.slot >= slots:
             raise UnsoundError("no slot of this hive")
@@ -242,7 +243,7 @@ class LetterCheck:
     # -- what goes
 
     def leaving(self, record: Packed) -> Packed | None:
-        """A link of ours as another drone takes it; None if it would refuse that: the request is lost here, in words.
+        """Return a link of ours as another drone takes it, or None if the request is lost: no drone would take it.
 
         A robots.txt needs nothing of the request that waits for it.
         """
@@ -294,13 +295,13 @@ class _Numbers:
     author: tuple[bytes, int] | None = None  # the hive and the sender of all
 
     def gap(self, row: RowName) -> str:
-        """What is wrong if the number does not follow the previous one of its lane."""
+        """Return what is wrong if the number does not follow the previous one of its lane."""
         before = self.seen.get((row.drone, row.exact), row.number - 1)
         self.seen[row.drone, row.exact] = row.number
         return "" if row.number == before + 1 else f"follows letter {before}"
 
     def flaw(self, row: RowName, hive: bytes, message: Letter) -> str:
-        """The reason why this letter does not belong here; empty if it does."""
+        """Return the reason why this letter does not belong here, or nothing if it does."""
         self.author = self.author or (hive, message.sender)
         if self.author != (hive, message.sender):
             return "another drone's"
@@ -327,11 +328,11 @@ def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
 
 
 def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    value = snapshot.get(inbox.META)
+    value = snapshot.get(INBOX)
     if value is None:
         return
     try:
         _, place, _ = msgspec.msgpack.decode(value, type=KEPT_BY_INBOX)
         order(place)
     except ValueError as error:
-        yield snapshot.damaged(f"table meta, {inbox.META}: {error!r}", value=value)
+        yield snapshot.damaged(f"table meta, {INBOX}: {error!r}", value=value)

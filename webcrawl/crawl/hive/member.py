@@ -1,51 +1,122 @@
-"""A drone's membership in its hive, and what it has for that.
+"""Who a drone is, and what it has as a member of its hive.
 
-Which commands to all drones it has carried out, and who shall share the web, is part of its checkpoint.
+The identity says whose a state is, and is part of the state itself, so that no other takes its place. Which commands to
+all drones were carried out, and who shall share the web, is part of each checkpoint.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgpack
 
-from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.inbox import Inbox
-from webcrawl.crawl.hive.outbox import Outbox
+from webcrawl.base.program import program
+from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import Partition, SlotMap, Wanted
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
-META = "hive/obeyed"
+if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
+    from webcrawl.crawl.hive.drone import Drone
+    from webcrawl.crawl.hive.letter import Inbox
+    from webcrawl.crawl.hive.outbox import Outbox
+
+IDENTITY, MAP, KEY = "hive/identity", "hive/map", "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A drone's state; the id is drawn when the state is begun."""
+
+    id: str
+    name: str  # of the hive
+    drone: int
+    run: int  # how often it was opened
+
+    def pack(self) -> bytes:
+        return bytes(msgpack.packb((self.id, self.name, self.drone, self.run)))
+
+
+def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
+    """Return the identity of this state for one more run, or a new one for a new state; it is saved at once.
+
+    Raise HiveError if the state belongs to another drone, or to a crawl of its own.
+    """
+    before = identity_of(db)
+    jobdir = db.folder.parent
+    if before is None and db.get(KEY) is not None:
+        raise HiveError(f"{jobdir}: holds a crawl of its own, which cannot become a drone: use another JOBDIR")
+    if before is not None and before.name != name and db.get(KEY) is None:
+        before = None  # that hive has never let it in
+    if before is not None and (before.name, before.drone) != (name, drone):
+        raise HiveError(
+            f"{jobdir}: is drone {before.drone} of the hive {before.name}, not drone {drone} of {name}: "
+            "use another JOBDIR"
+        )
+    identity = Identity(before.id if before else os.urandom(8).hex(), name, drone, before.run + 1 if before else 1)
+    db.set(IDENTITY, identity.pack())
+    db.checkpoint()
+    return identity
+
+
+def identity_of(db: CrawlDB) -> Identity | None:
+    """Return the identity of the drone whose state this is, or None for a crawl of its own."""
+    return unpacked(db.get(IDENTITY))
+
+
+def unpacked(data: bytes | None) -> Identity | None:
+    """Return what `Identity.pack` has packed, or None if there is nothing."""
+    return None if data is None else Identity(*msgpack.unpackb(data))
+
+
+def refuse_drone(db: CrawlDB) -> None:
+    """Raises HiveError if this is a drone's state: alone it would take all hosts for its own."""
+    identity = identity_of(db)
+    if identity is not None:
+        jobdir: Path = db.folder.parent
+        raise HiveError(
+            f"{jobdir}: is drone {identity.drone} of the hive {identity.name}: start it by `{program()} hive`, "
+            "or with its HIVE_ settings"
+        )
+
+
+def saved_map(db: CrawlDB) -> SlotMap | None:
+    """Return the slot map that this state was last saved with."""
+    data = db.get(MAP)
+    return None if data is None else SlotMap.unpack(data)
+
+
+def keep_map(db: CrawlDB, slots: SlotMap) -> None:
+    db.set(MAP, slots.pack())
+
+
+OBEYED = "hive/obeyed"
 
 
 class Obeyed(Part):
-    """`number`: of the last command."""
+    """Keeps the number of the last command that was carried out, and who shall share the web."""
 
     def __init__(self, db: CrawlDB) -> None:
-        self._db = db
         self.number = 0
         self.wanted: Wanted | None = None  # None: nobody has asked for a change
-        saved = db.get(META)
-        if saved is not None:
-            self.number, wanted = msgpack.unpackb(saved)
+        self._saved = SavedValue(db, OBEYED)
+        if self._saved.data is not None:
+            self.number, wanted = msgpack.unpackb(self._saved.data)
             if wanted is not None:
                 self.resize(*wanted)
-        self._saved = saved
         db.join(self)
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
-        """These drones shall share the web; of those that are lost the state is gone for good."""
+        """Note that these drones shall share the web, and that the states of those that are lost are gone for good."""
         before = self.wanted.lost if self.wanted is not None else frozenset()
         self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
 
     def save(self) -> None:
         wanted = None if self.wanted is None else (sorted(self.wanted.members), sorted(self.wanted.lost))
-        data = bytes(msgpack.packb((self.number, wanted)))
-        if data != self._saved:
-            self._db.set(META, data)
-            self._saved = data
+        self._saved.save(msgpack.packb((self.number, wanted)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +129,6 @@ class Membership:
     slots: SlotMap
     partition: Partition
 
-    @property
-    def hive(self) -> bytes:
-        """The mark that letters of this hive are known by."""
-        return blake2b(self.key, digest_size=16, person=b"webcrawl hive").digest()
-
 
 @dataclass(frozen=True, slots=True)
 class Post:
@@ -74,10 +140,10 @@ class Post:
     obeyed: Obeyed
 
     def part(self) -> float:
-        """Of the slots of the hive, the part that is here."""
+        """Return the part of the hive's slots that is here."""
         owned = self.drone.moving.owned
         return owned.count(1) / len(owned) if owned else 1.0
 
     def stats(self) -> dict[str, int]:
-        """Counters of this run."""
+        """Return the counters of this run."""
         return {**self.drone.stats(), **{f"letters/{name}": n for name, n in self.outbox.stats().items()}}

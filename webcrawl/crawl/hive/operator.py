@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.drone_report import Report, State
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.crawl.hive.registry import RESIZE, Command, Record, place_of, state_of, wanted_by
 from webcrawl.crawl.hive.session import MakeClient, Session, legible
 
@@ -40,13 +40,13 @@ class Look:
 
     @property
     def drones(self) -> list[int]:
-        """All that anything is known of."""
+        """Return all drones of which anything is known."""
         members = self.map.drones if self.map else ()
         return sorted({*members, *self.places, *self.reports})
 
     @property
     def silent(self) -> dict[int, int]:
-        """The processes of drones that are not heard of, though none of them said that it ends."""
+        """Return the processes of drones that are not heard of, and have not said that they end."""
         unheard = {drone: report for drone, report in self.reports.items() if drone not in self.leases}
         return {drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS}
 
@@ -63,7 +63,7 @@ class Operator(Session):
         self._meant = b""  # the key of the hive that is
 
     async def look(self) -> Look:
-        """AnotherHive: the server knows none but that."""
+        """Return what the server knows. Raise AnotherHive if that is only of another hive."""
         found = await self._do(self._look)
         if found.key and found.key != self._meant:
             if not self._is_meant(found):
@@ -111,12 +111,12 @@ class Operator(Session):
 
 
 def _where(look: Look) -> str:
-    """One of its drones, by which its operator may know it."""
+    """Return where one of its drones is, by which its operator may know the hive."""
     return next((f" (drone {drone} in {one.jobdir} on {one.host})" for drone, one in sorted(look.reports.items())), "")
 
 
 def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
-    """Those that can be read: a drone of another version is shown without its figures."""
+    """Return the reports that can be read: a drone of another version is shown without its figures."""
     found: dict[int, Report] = {}
     for drone, data in packed.items():
         try:

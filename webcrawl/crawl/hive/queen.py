@@ -1,11 +1,13 @@
-"""The queen: what she decides from the drones' reports, and what she does of it: the end, the next map, who is away.
+"""The queen: the drones' reports, and what she decides from them and does: the end, the next map, who is away.
+
+A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
 The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide, without a network or
 a clock. What she remembers between two looks matters only for a few seconds: another one begins anew, and nothing is
 lost. `Reign` has the drone that is queen publish what follows, and `Telling` says it in her log and in a file.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the moment in question.
-Each drone is quiet in its report (drone_report.py), and says the same, with the same count of its activity, in a report
+Each drone is quiet in its report (`Report.quiet`), and says the same, with the same count of its activity, in a report
 for which two more heartbeats were answered. The first of these may have been the one that she saw. The second came
 later, so its answer did too, and the report was made after that. Each drone has therefore done nothing from before the
 moment until after it: at the moment itself all were quiet. No letter was under way then, as its sender knows it as
@@ -19,19 +21,119 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
-from webcrawl.base.readable import count
-from webcrawl.crawl.hive.drone_report import Report, State
+import msgpack
+import msgspec
+
+from webcrawl.crawl import progress
 from webcrawl.crawl.hive.drone_server import Beat, Server
-from webcrawl.crawl.hive.errors import ForeignMessage
+from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
 from webcrawl.crawl.hive.registry import OVER, RELEASE
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.stats_file import plain
+
+LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
+LONGEST = 500  # characters of a text: what is in trouble may quote anything
+REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
+
+
+class State(StrEnum):
+    """The states of a drone."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # hands out nothing, on command
+    STOPPING = "stopping"  # ends its run; its state says what is left
+    DRAINING = "draining"  # is no member any more, and gives away what it has
+    RETIRED = "retired"  # has given away all, and others have it in their checkpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A drone as it sees itself at the moment when this is packed.
+
+    The queen relies on two promises. `beat` counts the heartbeats of this run that the server has answered, not those
+    that were made: one that got no answer may arrive at any time. And `activity` differs between two reports of a run
+    if anything was done in between.
+    """
+
+    drone: int
+    identity: str  # of its state: another folder under the same number is another drone
+    run: int  # how often this state was opened; `beat` and `activity` begin anew with each
+    beat: int
+    generation: int  # of the map that it works by
+    state: State = State.RUNNING
+    applied: int = 0  # number of the last command that it has carried out, as its last checkpoint knows too
+    refusals: tuple[tuple[int, str], ...] = ()  # numbers of the last ones that it could not carry out, and why
+    idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
+    rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
+    saved: bool = False  # its last checkpoint has all of its activity: killed now, it comes back as it is
+    moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
+    activity: int = 0  # grows with each letter sent and handled, each page handed out and booked
+    unacknowledged: int = 0  # letters, and collections that are none yet, which no checkpoint of a receiver has
+    stays: str = ""  # why none of its slots can leave, if that is so
+    towards: tuple[int, ...] = ()  # drones for which it has these
+    kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
+    seconds: float = 0.0  # of this run
+    lease: float = 0.0  # seconds for which this sign of life holds
+    jobdir: str = ""
+    host: str = ""  # name of its machine
+    pid: int = 0
+    trouble: str = ""  # why it fetches nothing, in a few words
+    figures: Mapping[str, Any] = field(default_factory=dict)  # numbers: Crawl.stats()
+
+    @property
+    def settled(self) -> bool:
+        """True if its slots are those that the map gives it."""
+        return not self.moving
+
+    @property
+    def quiet(self) -> bool:
+        """True if nothing is left to do for it, as its last checkpoint knows too."""
+        return self.idle and self.saved and self.settled and not self.unacknowledged and self.state in AT_WORK
+
+    def refusal(self, number: int) -> str:
+        """Return the reason why this command was not carried out, or nothing if it was."""
+        if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
+            return "more were refused since than it tells of: whether this one was is not known"
+        return dict(self.refusals).get(number, "")
+
+    def stats(self) -> dict[str, Any]:
+        """Return the drone's figures as `figures.merged` takes them."""
+        return {
+            **self.figures,
+            **{name: getattr(self, name) for name in ("drone", "seconds", "jobdir", "host", "trouble")},
+            "state": str(self.state),
+        }
+
+    def pack(self) -> bytes:
+        values = asdict(self)
+        values["state"] = str(self.state)
+        values["trouble"], values["stays"] = self.trouble[:LONGEST], self.stays[:LONGEST]
+        values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
+        return bytes(msgpack.packb(values))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Report:
+        """Return what `pack` has packed, without what a later version has added. Raise ForeignMessage for all else."""
+        try:
+            if len(data) > LARGEST:
+                raise ValueError(f"{len(data)} bytes")
+            report = msgspec.msgpack.decode(data, type=cls)
+        except ILLEGIBLE as error:
+            raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
+        figures = {name: value for name, value in report.figures.items() if type(value) in (int, float)}
+        return replace(report, figures=figures)
+
+
+AT_WORK = frozenset((State.RUNNING, State.DRAINING, State.RETIRED))
+
 
 logger = logging.getLogger(__name__)
 
@@ -66,18 +168,18 @@ class _View:
     lost: frozenset[int]
 
     def taking_part(self) -> list[int]:
-        """All that have, or may have, something to do."""
+        """Return all drones that have, or may have, something to do."""
         retired = {drone for drone, report in self.reports.items() if report.state == State.RETIRED}
         others = {*self.map.leaving, *self.reports} - retired
         return sorted({*self.map.drones, *others} - self.lost)
 
     def heard(self) -> list[Report]:
-        """The reports of all that take part; fewer if one is away."""
+        """Return the reports of the drones that take part, without those of drones that are away."""
         return [self.reports[drone] for drone in self.taking_part() if drone in self.alive and drone in self.reports]
 
 
 class Queen:
-    """`groups`: the drones that each group of slots prefers."""
+    """Decides from reports what is to be done. `groups`: the drones that each group of slots prefers."""
 
     def __init__(self, groups: Groups = ((),)) -> None:
         self._groups = groups
@@ -94,10 +196,11 @@ class Queen:
         wanted: Wanted | None = None,
         last_command: int = 0,
     ) -> Decisions:
-        """All arguments were read from the server in one piece; `now` is of a clock that only goes forward.
+        """Return what is due now.
 
-        `alive` holds a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of the
-        last one that was given.
+        All arguments were read from the server in one piece; `now` is of a clock that only goes forward. `alive` are
+        the drones that hold a lease. `wanted` is None if nobody has asked for a change. `last_command` is the number of
+        the last command that was given.
         """
         wanted = wanted or Wanted(frozenset(slots.drones))
         view = _View(reports, alive, slots, wanted.lost)
@@ -120,7 +223,7 @@ class Queen:
         )
 
     def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
-        """`heard` is empty if one is missing."""
+        """Return whether the crawl is over (see above). `heard` is empty if a drone is missing."""
         quiet = {
             report.drone: report
             for report in heard
@@ -166,7 +269,7 @@ def _same_map(view: _View) -> bool:
 
 
 def _released(view: _View) -> frozenset[int]:
-    """Retired drones for which nobody has letters, nor may get any, by a new map or by being killed."""
+    """Return the retired drones for which no drone has letters, nor may get any by a new map or a kill."""
     retired = {drone for drone, report in view.reports.items() if report.state == State.RETIRED}
     others = view.heard()
     if not retired or len(others) < len(view.taking_part()):
@@ -177,7 +280,7 @@ def _released(view: _View) -> frozenset[int]:
 
 
 def _following(view: _View, wanted: Wanted, groups: Groups) -> SlotMap | None:
-    """The next map if one is needed and may be published now.
+    """Return the next map, or None if none is needed or none may be published now.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
     Only slots to and from a drone that is lost are not waited for.
@@ -202,14 +305,14 @@ def _is_settled(view: _View, drone: int) -> bool:
 
 
 class Telling:
-    """What is said of all drones together, in the queen's log and in a file of her JOBDIR."""
+    """Writes the figures of all drones together into the queen's log, and into a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
         self._path = jobdir / NAME
         self._written_at = self._said_at = float("-inf")
 
     def tell(self, now: float, reports: Collection[Report], away: Collection[int] = (), *, last: bool = False) -> None:
-        """If it is time for it; `away`: drones that are not heard of; `last`: the crawl is over."""
+        """Write both if it is time for it. `away`: drones that are not heard of; `last`: the crawl is over."""
         if not last and now - self._written_at < WRITE:
             return
         found = merged(report.stats() for report in reports)
@@ -220,19 +323,21 @@ class Telling:
             logger.warning("%s: not written: %s", self._path, error)
         if last or now - self._said_at >= SAY:
             self._said_at = now
-            pages, queued, failures = (int(found.get(name, 0)) for name in ("pages", "queued", "failures"))
-            done = count(pages, "page"), queued, count(failures, "failure")
-            drones = len({report.drone for report in reports}.union(away))
             trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+            drones = len({report.drone for report in reports}.union(away))
             gone = f", {len(away)} away" if away else ""
-            logger.info("the hive: %s%s, %d queued, %s, drones: %d%s", trouble, *done, drones, gone)
+            logger.info("the hive: %s%s, drones: %d%s", trouble, progress.line(found), drones, gone)
 
 
 class Reign:
     """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
     def __init__(self, me: int, server: Server, post: Post, groups: Groups, telling: Telling) -> None:
-        self._me, self._server, self._post, self._groups, self._telling = me, server, post, groups, telling
+        self._me = me
+        self._server = server
+        self._post = post
+        self._groups = groups
+        self._telling = telling
         self._queen: Queen | None = None
         self._released: set[int] = set()
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
@@ -280,7 +385,7 @@ class Reign:
             await self._server.forget(drone)
 
     def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Those that can be read; of any other it is said once, and again when it is another trouble."""
+        """Return the reports that can be read; the log names an unreadable one once, and again if the reason is new."""
         reports, told = {}, {}
         for drone, data in beat.reports.items():
             words, at = self._unreadable.get(drone, ("", float("-inf")))

@@ -20,12 +20,11 @@ from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.drone_report import REFUSALS, Report, State
 from webcrawl.crawl.hive.drone_server import Beat, Server
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Reign
+from webcrawl.crawl.hive.queen import REFUSALS, Reign, Report, State
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.store.errors import StoreError
 
@@ -43,7 +42,7 @@ LAST = 2.0  # seconds at the end for the letters of the last checkpoint
 
 
 class Running:
-    """`about`: what every report says of this drone."""
+    """Runs the loops of a drone. `about`: what every report says of this drone."""
 
     def __init__(
         self,
@@ -58,9 +57,14 @@ class Running:
         lease: float,
     ) -> None:
         """`commanded`: the same crawl, for commands. `join` enters the hive, and returns its epoch."""
-        self._post, self._server, self._crawling, self._reign = post, server, crawling, reign
+        self._post = post
+        self._server = server
+        self._crawling = crawling
+        self._reign = reign
         self._commanded = commanded
-        self._about, self._join, self._lease = about, join, lease
+        self._about = about
+        self._join = join
+        self._lease = lease
         self._looking = asyncio.Lock()
         self._contact = Contact(post, server)
         self.carrying = Carrying(post, server, self._contact, crawling, self._get_map)
@@ -81,7 +85,7 @@ class Running:
         return self._contact.there.is_set()
 
     def absence(self) -> Absence | None:
-        """The time since when the server does not answer; None if it does."""
+        """Return since when the server does not answer, or None if it does."""
         since = self._contact.absent_since
         return None if since is None else Absence("the hive's server", since)
 
@@ -90,7 +94,7 @@ class Running:
         self._tasks = [asyncio.create_task(self._guarded(loop)) for loop in loops]
 
     async def stop(self) -> None:
-        """After the last checkpoint: tells the others, as far as they can be reached, and leaves."""
+        """End the loops after the last checkpoint, tell the other drones if the server is there, and leave."""
         await _ended(self._tasks)
         with suppress(Away, HiveError, NewEpoch, TimeoutError):
             async with asyncio.timeout(LAST):
@@ -108,7 +112,7 @@ class Running:
         await self._crawling.checkpoint()
 
     def committed(self) -> None:
-        """A checkpoint has all that came, and all that goes out."""
+        """Note that a checkpoint has all that came, and all that goes out."""
         self._post.outbox.committed()
         self._post.inbox.committed()
         self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
@@ -165,7 +169,7 @@ class Running:
         return found
 
     def _report(self, state: State | None) -> Report:
-        post, activity = self._post, self._activity()
+        post = self._post
         return Report(
             **self._about,
             beat=self._beats,
@@ -179,8 +183,8 @@ class Running:
             stays=post.drone.moving.stays,
             towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
             kept=tuple(sorted(post.outbox.kept)),
-            saved=activity == self._saved_activity and post.inbox.place == post.inbox.committed_place,
-            activity=activity,
+            saved=self._is_saved,
+            activity=self._activity(),
             unacknowledged=post.outbox.unacknowledged,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
@@ -206,7 +210,7 @@ class Running:
         await self._reign.heard(beat)
 
     def _forget(self, beat: Beat) -> None:
-        """Letters for a drone that has gone are for its heirs: it went when our checkpoint had none that it has."""
+        """Give letters for a drone that has gone to its heirs: it went when our checkpoint had none for it."""
         drone = self._post.drone
         for gone in set(self._post.outbox.drones()) - set(drone.slots.drones) - beat.members.keys():
             drone.part_from(gone)
@@ -262,19 +266,19 @@ class Running:
         task.add_done_callback(self._carried_out.discard)
 
     def _let_rest(self, *, all_rest: bool) -> None:
-        """`all_rest`: no drone has anything left but hosts set aside; then none of these is tried any more."""
+        """Stop trying hosts set aside if `all_rest`: no drone has anything else left; begin again if one has."""
         crawl = self._crawling.crawl
         before, crawl.all_rest = crawl.all_rest, all_rest
         if before and not all_rest:
             self._crawling.wake()
 
     def _over(self) -> None:
-        """No drone has anything left to do."""
+        """End the crawl here: no drone has anything left to do."""
         self._crawling.hive.others_done = True
         self._crawling.wake()
 
     def _released(self) -> None:
-        """Nothing is left here, and nobody has anything for this drone; unless it has come again since."""
+        """End the crawl of a drone that has given away all, unless it is to be a member again."""
         drone, wanted = self._post.drone, self._post.obeyed.wanted
         if drone.me not in drone.slots.drones and (wanted is None or drone.me not in wanted.members):
             self._over()
@@ -289,16 +293,32 @@ class Running:
         """Takes one if others wait for it: of an order, at the end, for slots on their way or for the server."""
         if self._saving is not None and not self._saving.done():
             return
-        changed = self._activity() != self._saved_activity or self._post.inbox.place != self._post.inbox.committed_place
-        drone, outbox = self._post.drone, self._post.outbox
-        exact, leaves = outbox.awaits_checkpoint, outbox.kept.difference(outbox.drones(), drone.slots.drones)
-        moves = not drone.moving.settled or drone.me not in drone.slots.drones
-        parts = self._post.inbox.senders.difference(drone.slots.drones)  # who leaves when its letters are kept
-        ordered = self._post.obeyed.number > self._kept_order
-        waited_for = ordered or exact or leaves or parts or (changed and (moves or self._is_idle))
         enough = LITTLE if self._server.filling else ENOUGH
-        if (waited_for or self.carrying.taken > enough) and time.monotonic() - self._saved_at > PAUSE:
+        is_wanted = self._is_waited_for() or self.carrying.taken > enough
+        if is_wanted and time.monotonic() - self._saved_at > PAUSE:
             self._saving = asyncio.create_task(self._guarded(self._checkpoint))
+
+    def _is_waited_for(self) -> bool:
+        """True if others cannot go on before a checkpoint is taken here."""
+        drone = self._post.drone
+        outbox = self._post.outbox
+        members = drone.slots.drones
+        if self._post.obeyed.number > self._kept_order:  # whoever gave the order waits until it is kept
+            return True
+        if outbox.awaits_checkpoint:  # exact letters are not sent before
+            return True
+        if outbox.kept.difference(outbox.drones(), members):  # a kill would bring letters back for one that has left
+            return True
+        if self._post.inbox.senders.difference(members):  # a drone leaves when its letters are kept
+            return True
+        is_moving = not drone.moving.settled or drone.me not in members
+        return not self._is_saved and (is_moving or self._is_idle)
+
+    @property
+    def _is_saved(self) -> bool:
+        """True if the last checkpoint has all that was done and read."""
+        inbox = self._post.inbox
+        return self._activity() == self._saved_activity and inbox.place == inbox.committed_place
 
     # -- slots
 

@@ -24,11 +24,13 @@ from redis.asyncio import Redis
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive.errors import ILLEGIBLE, Away, Full, HiveError, NewEpoch
-from webcrawl.crawl.hive.keys import AGREE, COMMAND, Keys
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.registry import (
+    AGREE,
+    COMMAND,
     KEPT,
     Command,
+    Keys,
     Member,
     Record,
     Registry,
@@ -38,7 +40,7 @@ from webcrawl.crawl.hive.registry import (
     place_of,
     state_of,
 )
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
 # Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in this order
@@ -105,7 +107,7 @@ def translated() -> Iterator[None]:
 
 @contextmanager
 def legible() -> Iterator[None]:
-    """What the server has of the hive may be anybody's: if it cannot be read, that is one line, and no bug of ours."""
+    """Raise HiveError, in one line, for what cannot be read: others may write to the server, too."""
     try:
         yield
     except ILLEGIBLE as error:
@@ -115,7 +117,7 @@ def legible() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    """Without the command, and without the tuple in which redis-py puts what a pipeline was told."""
+    """Return the server's words without the command, and without the tuple that redis-py puts around them."""
     words = str(error).rpartition(PIPELINED)[2]
     found = TUPLE.fullmatch(words)
     return found[2] if found else words
@@ -200,18 +202,18 @@ class Session:
         return hive
 
     def follow(self, epoch: str) -> None:
-        """The caller has begun anew, as NewEpoch said."""
+        """Note that the caller has begun anew, as NewEpoch said."""
         self._epoch = epoch
 
     def knows(self, slots: SlotMap) -> None:
-        """The latest map, for a server that may lose its own."""
+        """Keep the latest map, for a server that may lose its own."""
         me = self._member
         if me is not None and (me.map is None or me.map.generation < slots.generation):
             self._member = replace(me, map=slots)
 
     @property
     def member(self) -> Member | None:
-        """The drone, with what it knows of the hive; None before it has joined."""
+        """Return the drone with what it knows of the hive, or None before it has joined."""
         return self._member
 
     @property
@@ -226,7 +228,7 @@ class Session:
         return int(await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values)))
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """One round trip, by the epoch that the caller follows."""
+        """Return what one round trip gives, by the epoch that the caller follows."""
         with translated():
             for _ in range(2):
                 self._same()
@@ -334,7 +336,7 @@ class Session:
         return bool(state_of(former) == self._me.state and await pipe.exists(f"{self._keys.leases}{self._me.drone}"))
 
     def _minted(self) -> Record:
-        """To found a hive with. A server that was emptied since this drone heard of a hive gets the same one again.
+        """Return the record to found a hive with: the same as before, for a server that was emptied meanwhile.
 
         Before its first checkpoint a drone keeps no key, and the answer to its entry may have been lost.
         """
@@ -348,27 +350,24 @@ def _random(epoch: str) -> str:
 
 
 class Companions(Part):
-    """A part of the checkpoint."""
+    """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands in force."""
 
     def __init__(self, db: CrawlDB, server: Session) -> None:
-        self._db, self._server = db, server
-        self._saved = db.get(META)
+        self._server = server
+        self._saved = SavedValue(db, META)
         db.join(self)
 
     def known(self) -> dict[str, Any]:
-        """For a Member that joins, or joins again and has heard of more since the checkpoint."""
+        """Return what a Member that joins knows: by the checkpoint, and what it has heard since."""
         me = self._server.member
         heard = {} if me is None else {"commands": me.commands}
-        if self._saved is None:
+        if self._saved.data is None:
             return heard
-        founded, others, gone, *commands = msgpack.unpackb(self._saved, strict_map_key=False)
+        founded, others, gone, *commands = msgpack.unpackb(self._saved.data, strict_map_key=False)
         return {"founded": founded, "others": others, "gone": frozenset(gone), "commands": tuple(commands), **heard}
 
     def save(self) -> None:
         me = self._server.member
         if me is None or me.key is None:  # the server was not there in this run
             return
-        known = msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands))
-        if known != self._saved:
-            self._db.set(META, known)
-            self._saved = known
+        self._saved.save(msgpack.packb((me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import msgpack
@@ -57,8 +57,13 @@ class Moving(Part):
         self.map: SlotMap | None = None  # the latest that was learned
         self.owned = bytearray()  # by slot: 1 if it is here, so that its links are submitted and its hosts asked
         self._had = bytearray()
-        self._db, self._me, self._frontier, self._seen = db, me, frontier, seen
-        self._slot_of, self._outbox, self._accept = slot_of, outbox, accept
+        self._db = db
+        self._me = me
+        self._frontier = frontier
+        self._seen = seen
+        self._slot_of = slot_of
+        self._outbox = outbox
+        self._accept = accept
         self.portion: Callable[[float], bool] | None = None  # submits links of a large page; says if there were any
         self.again: Callable[[], bool] | None = None  # queues pages that are to be fetched again, likewise
         self.coming = Coming(frontier.moves, seen, Parking(db), lost)
@@ -74,14 +79,14 @@ class Moving(Part):
 
     @property
     def stays(self) -> str:
-        """The reason why no slot can leave, if that is so."""
+        """Return the reason why no slot can leave, or nothing if slots can."""
         store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
         return f"a {store} cannot give fingerprints away" if self.leaving is None else ""
 
     # -- the map
 
     def learn(self, later: SlotMap, *, lost: Iterable[int] = ()) -> None:
-        """A new map; an older one, or the same, is passed over. HiveError if slots would leave that cannot.
+        """Take a new map; pass over an older one, or the same. Raise HiveError if slots would leave that cannot.
 
         The first map that a drone ever learns is that of the founding: its slots come from nobody. A drone that joins a
         running hive learns the map before it first, in which it has no slots. `lost`: drones whose state is gone, so
@@ -106,9 +111,15 @@ class Moving(Part):
             if old == self._me:
                 self._plan(slot, (GO, new))
             elif new == self._me:
-                back = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, new)
-                self._plan(slot, (COME, new if back else NOBODY if old in gone else old))
+                self._plan(slot, (COME, self._giver(slot, old, gone)))
         self._frontier.moves.freeze()
+
+    def _giver(self, slot: int, before: int, gone: Collection[int]) -> int:
+        """Return the drone from which a slot comes that is to be ours: the owner before, unless that is lost."""
+        is_parked_here = self._plans.get(slot, [(COME, NOBODY)])[-1] == (GO, self._me)
+        if is_parked_here:  # it was to go to a drone that is lost
+            return self._me
+        return NOBODY if before in gone else before
 
     def _plan(self, slot: int, what: tuple[int, int]) -> None:
         plan = self._plans.setdefault(slot, [])
@@ -127,7 +138,7 @@ class Moving(Part):
             self._next(slot)
 
     def _next(self, slot: int) -> None:
-        """A slot is packed, or whole."""
+        """Begin what is planned next for a slot, which is packed, or has come whole."""
         plan = self._plans.get(slot)
         if plan is None:  # something that was for a lost drone has come instead
             return
@@ -140,7 +151,7 @@ class Moving(Part):
             self.owned[slot] = self._had[slot] = 1
 
     def _forget(self, gone: int) -> None:
-        """A drone is lost: nothing comes from it, and what it was to get goes to others, as far as it is still here."""
+        """Expect nothing from a lost drone, and give what it was to get to others, as far as that is still here."""
         for slot, plan in self._plans.items():
             for at, what in enumerate(plan):
                 back = plan[at + 1 : at + 2] == [(COME, gone)]
@@ -159,7 +170,7 @@ class Moving(Part):
         self._frontier.moves.guard(lambda host: not owned[slot_of(host)], self._leave)
 
     def _leave(self, record: Packed) -> None:
-        """A URL that is known to be new, of a host that is not here."""
+        """Send a URL that is known to be new, of a host that is not here."""
         self.send(Kind.QUEUED, self._slot_of(host_name(record)), [record])
 
     @property
@@ -169,13 +180,13 @@ class Moving(Part):
 
     @property
     def partners(self) -> tuple[int, ...]:
-        """The drones with which it has slots to exchange still."""
+        """Return the drones with which it has slots to exchange still."""
         to = self.leaving.targets.values() if self.leaving is not None else ()
         found = sorted({*to, *self.coming.sources.values()})
         return tuple(found or ([] if self.settled else [self._me]))
 
     def owner(self, slot: int) -> int:
-        """The drone whose slot it is by the latest map; it may be on its way there."""
+        """Return the drone whose slot it is by the latest map; the slot may be on its way there."""
         if self.map is None:
             raise ValueError("no slot map yet")
         return self.map.owners[slot]
@@ -190,7 +201,7 @@ class Moving(Part):
     # -- links
 
     def send(self, kind: Kind, slot: int, items: list[Any]) -> None:
-        """Items of one slot: to its owner, parked if it is on its way here, or accepted."""
+        """Send items of one slot to its owner, park them if the slot is on its way here, or accept them."""
         owner = self.owner(slot)
         if owner != self._me:
             self._outbox.put(owner, kind, self._taken(kind, items))
@@ -201,13 +212,13 @@ class Moving(Part):
                 self.coming.park(slot, kind, item)
 
     def _taken(self, kind: Kind, items: list[Any]) -> list[Any]:
-        """Without requests that no other drone takes; links of pages have none."""
+        """Return the items without requests that no other drone takes; links of pages have none."""
         if kind is Kind.REQUESTS:
             return [item for item in items if self._as_taken(item[0])]
         return all_taken(items, self._as_taken) if kind is Kind.QUEUED else items
 
     def receive(self, kind: Kind, items: Iterable[Any], now: float) -> None:
-        """The items of a letter of LINKS, REQUESTS, QUEUED or SLOT: as `send`, and pieces of slots are unpacked."""
+        """Take the items of a letter of LINKS, REQUESTS, QUEUED or SLOT: as `send`, and unpack pieces of slots."""
         if kind is Kind.SLOT:
             for item in items:
                 self._piece(item, now)
@@ -222,13 +233,13 @@ class Moving(Part):
             self.send(kind, slot, some)
 
     def slot(self, kind: Kind, item: Any) -> int:
-        """The slot of an item of LINKS, REQUESTS, QUEUED or SLOT."""
+        """Return the slot of an item of LINKS, REQUESTS, QUEUED or SLOT."""
         if kind is Kind.SLOT:
             return int(item[0])
         return self._slot_of(host_name(item[0] if kind is Kind.REQUESTS else item))
 
     def route(self, kind: Kind, item: Any) -> int:
-        """Its owner, for a letter to a drone that is lost."""
+        """Return the owner of an item of a letter to a drone that is lost."""
         return self.owner(self.slot(kind, item))
 
     def _piece(self, item: Item, now: float) -> None:
@@ -241,7 +252,7 @@ class Moving(Part):
             self._next(whole)
 
     def _pack(self, target: int, item: Item) -> None:
-        """A piece of a slot that leaves; if it was to go to a drone that is lost, it may be ours again."""
+        """Send a piece of a slot that leaves; park it if the slot was for a lost drone, and is ours again."""
         if target != self._me:
             self._outbox.put(target, Kind.SLOT, [item])
             return
@@ -252,7 +263,7 @@ class Moving(Part):
     # -- between pages
 
     def step(self, now: float) -> bool:
-        """One slice of a few ms; returns whether there is more to do at once. Almost free if nothing moves.
+        """Do one slice, in a few ms; return whether there is more to do at once. Almost free if nothing moves.
 
         Not while our own network is out: failures that were not the hosts' could not be taken back elsewhere.
         """
@@ -280,7 +291,7 @@ class Moving(Part):
             self.send(Kind(kind), slot, items)
 
     def drain(self, now: float) -> bool:
-        """For a drone without slots, in place of taking URLs: a slice of all that is left. True: nothing is left.
+        """Give away a slice of what a drone without slots has left; return whether nothing is left.
 
         It has to read its seeds to the end besides, and is done when others have acknowledged its letters.
         """
@@ -297,7 +308,7 @@ class Moving(Part):
         return self._frontier.moves.drain(SLICE) and not (self._seen.pending or again)
 
     def stats(self) -> dict[str, int]:
-        """For stats.json: slots that are here, on their way, and how many have moved since the start."""
+        """Return the numbers of slots that are here, that are on their way, and that have moved since the start."""
         leaving = self.leaving
         return {
             "slots": sum(self.owned),

@@ -41,12 +41,12 @@ Leaves = Callable[[Packed], Packed | None]
 
 
 def as_it_is(record: Packed) -> Packed:
-    """For those who have only links of pages."""
+    """Return the link itself: those of pages are taken by every drone as they are."""
     return record
 
 
 def all_taken(records: Iterable[Packed], leaves: Leaves) -> list[Packed]:
-    """Those links that other drones take, as they take them."""
+    """Return the links that other drones take, as they take them."""
     return [taken for record in records if (taken := leaves(record)) is not None]
 
 
@@ -75,8 +75,13 @@ class Leaving:
 
         `domains`: a registered domain is in one slot, and moves with it.
         """
-        self._moves, self._seen, self._slot_of = moves, seen, slot_of
-        self._put, self._packed, self._domains, self._leaves = put, packed, domains, leaves or as_it_is
+        self._moves = moves
+        self._seen = seen
+        self._slot_of = slot_of
+        self._put = put
+        self._packed = packed
+        self._domains = domains
+        self._leaves = leaves or as_it_is
         self.targets: dict[int, int] = {}  # all slots that are frozen and not yet packed, and who gets each
         self._batch: dict[int, Counts] = {}  # those that are being packed
         self._cursor: dict[int, int] = {}  # of these, the one whose fingerprints are going, and the next of them
@@ -91,7 +96,7 @@ class Leaving:
         self._mark = self._seen.mark()
 
     def step(self, now: float) -> bool:
-        """One slice of a few ms; returns whether there is more to do at once."""
+        """Do one slice, in a few ms; return whether there is more to do at once."""
         self._now = now
         if self._run is None:
             self._batch = self._batch or {slot: [0, 0, 0, 0] for slot in self.targets}
@@ -161,12 +166,14 @@ class Leaving:
         self._packed(slot)
 
     def save(self) -> dict[str, Any]:
-        """The part of a checkpoint, as msgpack takes it."""
+        """Return the part of a checkpoint, as msgpack takes it."""
         return {"targets": self.targets, "batch": self._batch, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """The inverse of `save`."""
-        self.targets, self._batch, self._cursor = saved["targets"], saved["batch"], saved["cursor"]
+        """Go on from what `save` has returned."""
+        self.targets = saved["targets"]
+        self._batch = saved["batch"]
+        self._cursor = saved["cursor"]
         self._mark = self._seen.mark()
 
 
@@ -219,7 +226,10 @@ class Coming:
 
     def __init__(self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]) -> None:
         """`lost` is told in one line if a slot did not come whole."""
-        self._moves, self._seen, self._parking, self._lost = moves, seen, parking, lost
+        self._moves = moves
+        self._seen = seen
+        self._parking = parking
+        self._lost = lost
         self.sources: dict[int, int] = {}  # slots that are expected, and from whom
         self.arriving: list[int] = []  # slots that are here, with something parked
         self._counts: dict[int, Counts] = {}
@@ -227,11 +237,11 @@ class Coming:
         self.torn = False  # slots are here whose last pieces never came, or were refused
 
     def expect(self, slot: int, source: int) -> None:
-        """A slot will come from a drone."""
+        """Expect a slot from a drone."""
         self.sources[slot] = source
 
     def gone(self, drone: int) -> list[int]:
-        """A drone is lost: of its slots nothing more comes; returns which these are."""
+        """Expect nothing more from a lost drone; return the slots that were to come from it."""
         slots = [slot for slot, source in self.sources.items() if source == drone]
         for slot in slots:
             came = self._counts.pop(slot, [0, 0, 0, 0])
@@ -245,7 +255,7 @@ class Coming:
             self._moves.arrive(name, now)
 
     def unpack(self, slot: int) -> None:
-        """All pieces of a slot are parked here."""
+        """Let a slot be unpacked, of which all pieces are parked here."""
         if slot not in self.arriving:
             self.arriving.append(slot)
 
@@ -296,7 +306,7 @@ class Coming:
         self._parking.put(slot, [int(kind), item])
 
     def step(self, may: Callable[[int], bool], deliver: Deliver) -> bool:
-        """One slice of what was parked for slots that are here; returns whether there is more.
+        """Deliver a slice of what was parked for slots that are here; return whether there is more.
 
         `may` says for which slots `deliver` may be called now.
         """
@@ -314,13 +324,15 @@ class Coming:
         return any(map(may, self.arriving))
 
     def save(self) -> dict[str, Any]:
-        """The part of a checkpoint, as msgpack takes it."""
+        """Return the part of a checkpoint, as msgpack takes it."""
         self._parking.save()
         return {"sources": self.sources, "arriving": self.arriving, "counts": self._counts}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """The inverse of `save`."""
-        self.sources, self.arriving, self._counts = saved["sources"], saved["arriving"], saved["counts"]
+        """Go on from what `save` has returned."""
+        self.sources = saved["sources"]
+        self.arriving = saved["arriving"]
+        self._counts = saved["counts"]
 
 
 def _said(counts: Counts) -> str:

@@ -28,7 +28,7 @@ MOST_TOLD = 1000  # messages
 
 
 class Leftovers:
-    """What a drone has left undone that has crawled to its end: another start would wait as long for it again."""
+    """Tells what a drone that has crawled to its end has left undone: another start would wait as long again."""
 
     def __init__(self, figures: Callable[[int], Mapping[str, Any]]) -> None:
         """`figures` gives what a drone's last checkpoint says of it."""
@@ -36,11 +36,11 @@ class Leftovers:
         self._before: dict[int, Mapping[str, Any]] = {}
 
     def begins(self, drone: int) -> None:
-        """It is about to be started: what an earlier start wrote is not its own."""
+        """Note that a drone is about to be started: what an earlier start wrote is not its own."""
         self._before[drone] = self._figures(drone)
 
     def of(self, drone: int) -> str:
-        """In words, of a drone that has ended; nothing if it ended of anything else."""
+        """Return in words what a drone that has ended has left undone, or nothing if it ended of anything else."""
         end = self._figures(drone)
         if end == self._before.get(drone) or not str(end.get("reason")).startswith(WELL):
             return ""
@@ -67,7 +67,10 @@ class Supervisor:
         clock: Callable[[], float] = time.monotonic,
         left: Callable[[int], str] = lambda _: "",
     ) -> None:
-        self._start, self._reason, self._clock, self._left = start, reason, clock, left
+        self._start = start
+        self._reason = reason
+        self._clock = clock
+        self._left = left
         self._drones: dict[int, Process] = {}
         self.ended: set[int] = set()  # drones that have ended because nothing was left for them to do
         self._wanted: set[int] = set()
@@ -88,7 +91,7 @@ class Supervisor:
         return [number for number, one in self._drones.items() if one.waits and one.begun is not None]
 
     def hanging(self, silent: Mapping[int, int]) -> list[int]:
-        """Those that run, of drones that are not heard of; `silent` has the process of each that was."""
+        """Return the drones that run and are not heard of; `silent` has the last known process of each."""
         there = ((number, self._drones[number].child) for number in sorted(silent.keys() & self._drones.keys()))
         return [number for number, child in there if child is not None and child.pid == silent[number]]
 
@@ -98,7 +101,7 @@ class Supervisor:
 
     @property
     def status(self) -> int:
-        """The exit status of all."""
+        """Return the exit status of all drones together."""
         return INTERRUPTED if self._kill_at is not None else int(self._failed)
 
     def add(self, numbers: Iterable[int]) -> None:
@@ -128,7 +131,7 @@ class Supervisor:
             self._send(signal.SIGKILL)
 
     def signalled(self) -> None:
-        """Ctrl-C, or SIGTERM: the first one ends all drones cleanly, one that comes later all at once."""
+        """End all drones cleanly at the first Ctrl-C or SIGTERM, and at once at a later one."""
         now = self._clock()
         if now - self._last_signal < SAME:
             return
@@ -197,7 +200,7 @@ class Supervisor:
         return True
 
     def _ended(self, number: int, now: float) -> None:
-        """A limit that one drone reached, or a signal to one, ends them all: who runs on would wait for it in vain."""
+        """End all drones soon if one has reached a limit or got a signal: the others would wait for it in vain."""
         reason = self._reason(number)
         if reason in AS_PLANNED:
             self.ended.add(number)

@@ -34,23 +34,25 @@ COUNT = 8
 
 
 def ticks(seconds: float) -> int:
-    """A time as buckets count it, the nearest that they can."""
+    """Return a time as buckets count it, the nearest that they can."""
     at = (seconds + BEFORE) * TICK
-    return int(at) if 0.0 <= at < LAST else LAST if at > 0.0 else 0
+    if 0.0 <= at < LAST:
+        return int(at)
+    return LAST if at > 0.0 else 0
 
 
 def seconds_of(at: int) -> float:
-    """The inverse, in seconds since 1970."""
+    """Return the time of these ticks, in seconds since 1970."""
     return at / TICK - BEFORE
 
 
 def stamp(at: int) -> bytes:
-    """The first bytes of a record to be pushed for this time."""
+    """Return the first bytes of a record to be pushed for this time."""
     return at.to_bytes(TIME, "big")
 
 
 def stamped(record: bytes) -> int:
-    """The time of a record."""
+    """Return the time of a record."""
     return int.from_bytes(record[:TIME], "big")
 
 
@@ -75,7 +77,9 @@ class Buckets:
         `which`: before the names of what is saved, as a crawl has more than one such queue.
         """
         self._db, self._pool = db, pool
-        self._bucket, self._divided_name, self._sorted_name = which + BUCKET, which + DIVIDED, which + SORTED
+        self._bucket = which + BUCKET
+        self._divided_name = which + DIVIDED
+        self._sorted_name = which + SORTED
         self._buckets: dict[int, Bucket] = {}  # by start
         self._starts: list[int] = []  # in order; no two buckets overlap
         self._divided: list[Bucket] = []  # of these, each record is moved to a narrower bucket
@@ -102,7 +106,7 @@ class Buckets:
             self._move(self._divided[-1], MOVES)
 
     def first(self) -> int | None:
-        """The time of the next record, or None."""
+        """Return the time of the next record, or None."""
         if self._next == len(self._sorted) and not self._load():
             return None
         return stamped(self._sorted[self._next])
@@ -141,7 +145,7 @@ class Buckets:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
-        """The widest bucket that there is room for, between the one before `place` and the one there."""
+        """Return the widest bucket that there is room for, between the one before `place` and the one there."""
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
         if len(self._starts) >= MOST:

@@ -1,19 +1,27 @@
-"""Estimates how fast a page changes, from visits at irregular times that found it changed or not.
+"""How fast pages change: estimated for each page from visits at irregular times, and for all pages from a sample.
 
 A record has what its visits alone say of the rate d, as d**shape * exp(-span * d). What is believed of a page of which
-nothing is known is in no record: a Gamma distribution of rates, whose mean is learned from all pages.
+nothing is known is in no record: a Gamma distribution of rates, whose mean is learned from all pages. From the sample
+the freshness of all pages is estimated, and policies find the pace of their visits by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from heapq import heappush, heapreplace
 from math import exp, expm1, log1p
+from struct import Struct
 from typing import Protocol
+
+from siphashc import siphash
+
+from webcrawl.crawl.revisit.record import PageRecord
 
 KNOWN = 8.0  # a shape: of a page that is known better, with each change,
 FADE = 0.9  # what was seen so far counts so much of what it did, for a page may become another
-LEAST = 1.0  # seconds between two visits; a clock that is set back says less than nothing
-MOST = 250  # visits that are counted
+MIN_SECONDS = 1.0  # between two visits; a clock that is set back says less than nothing
+MAX_VISITS = 250  # visits that are counted
 SHAPE = 0.5  # of the rates of all pages: they differ by several powers of ten
 MEAN = 1 / (30 * 86_400.0)  # changes per second: what is believed before anything is known,
 SURE = 10.0  # and counts as so many pages
@@ -45,7 +53,7 @@ class Prior:
         The more a page is known by its own visits, the less others count: of these visits only some changes count, too.
         """
         others = max(1.0 - page.shape / KNOWN, 0.0) * SHAPE
-        return page.shape + others, max(page.span + others / self.mean, LEAST)
+        return page.shape + others, max(page.span + others / self.mean, MIN_SECONDS)
 
     def learn(self, pages: Iterable[Visited]) -> None:
         """Take the mean rate from these pages, as they are believed to be: a step of expectation maximization."""
@@ -59,7 +67,7 @@ def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> No
     No change is exact. A change makes of the Gamma distribution the difference of two, which becomes the one with the
     same mean and variance (expectation propagation).
     """
-    seconds = max(seconds, LEAST)
+    seconds = max(seconds, MIN_SECONDS)
     if changed:
         shape, span = prior.given(page)
         new_shape, new_span = _after_change(shape, span, seconds)
@@ -75,7 +83,7 @@ def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> No
 
 def count(page: Visited, *, changed: bool) -> None:
     """Count a visit; of many, half are forgotten, so that what a page was like long ago fades."""
-    if page.visits >= MOST:
+    if page.visits >= MAX_VISITS:
         page.visits //= 2
         page.changes //= 2
     page.visits += 1
@@ -105,3 +113,90 @@ def fresh_time(rate: Rate, seconds: float) -> float:
     shape, span = rate
     power = shape - 1 if abs(shape - 1) > NARROW else NARROW
     return span * -expm1(-power * log1p(seconds / span)) / power
+
+
+# -- the sample
+
+MAX_SAMPLED = 4096  # pages; a mean of what they have is then right within a few percent
+ALL = (1 << 64) - 1
+_HEAD = Struct("<Qd")
+_ROW = Struct("<Qd4f2H")
+
+
+@dataclass(slots=True)
+class SampledPage:
+    """A page as its last fetch left it."""
+
+    fetched: float  # seconds since 1970
+    weight: float = 1.0
+    interval: float = 0.0  # seconds between its last two fetches; 0: there was only one
+    shape: float = 0.0  # of what its visits say (change_rate.py)
+    span: float = 0.0
+    visits: int = 0
+    changes: int = 0
+
+
+class Sample:
+    """The pages whose URLs have the smallest hashes: any page is as likely to be among them, however often it comes.
+
+    The hash is keyed, so that no site can choose its URLs to be sampled.
+    """
+
+    def __init__(self, key: bytes = bytes(16), most: int = MAX_SAMPLED) -> None:
+        self.prior = Prior()
+        self._key = key
+        self._most = most
+        self._bar = ALL  # the largest hash that belongs to the sample
+        self._pages: dict[int, SampledPage] = {}  # by hash
+        self._largest: list[int] = []  # a heap of the negated hashes
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def __iter__(self) -> Iterator[SampledPage]:
+        return iter(self._pages.values())
+
+    def put(self, record: PageRecord, interval: float) -> None:
+        """Take a page as a fetch has left it, so many seconds after the one before."""
+        number = siphash(self._key, record.url)
+        if number > self._bar:
+            return
+        known = number in self._pages
+        self._pages[number] = SampledPage(
+            record.fetched, record.weight, interval, record.shape, record.span, record.visits, record.changes
+        )
+        if known:
+            return
+        if len(self._pages) <= self._most:
+            heappush(self._largest, -number)
+        else:
+            del self._pages[-heapreplace(self._largest, -number)]
+        if len(self._pages) == self._most:
+            self._bar = -self._largest[0]
+
+    def find(self, url: str) -> SampledPage | None:
+        """Return this page, or None if it is not in the sample."""
+        return self._pages.get(siphash(self._key, url))
+
+    def drop(self, url: str) -> None:
+        """Forget a page that is not fetched again. Its place goes to the next one with as small a hash."""
+        number = siphash(self._key, url)
+        if self._pages.pop(number, None) is not None:
+            self._largest.remove(-number)  # rare enough for a search and a sort
+            self._largest.sort()
+
+    def save(self) -> bytes:
+        """Return the state for a checkpoint."""
+        rows = (
+            _ROW.pack(
+                number, page.fetched, page.weight, page.interval, page.shape, page.span, page.visits, page.changes
+            )
+            for number, page in self._pages.items()
+        )
+        return _HEAD.pack(self._bar, self.prior.mean) + b"".join(rows)
+
+    def restore(self, data: bytes) -> None:
+        """Go on from a state."""
+        self._bar, self.prior.mean = _HEAD.unpack_from(data)
+        self._pages = {row[0]: SampledPage(*row[1:]) for row in _ROW.iter_unpack(data[_HEAD.size :])}
+        self._largest = sorted(-number for number in self._pages)

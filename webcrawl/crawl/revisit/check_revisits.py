@@ -12,7 +12,7 @@ import msgpack
 
 from webcrawl.base.model import is_link
 from webcrawl.crawl.rendering.deciding import Need
-from webcrawl.crawl.revisit import listing_versions as listed
+from webcrawl.crawl.revisit import listings
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
 from webcrawl.crawl.revisit.record import record_in, unpack
 from webcrawl.crawl.revisit.signals import Announcer
@@ -72,13 +72,13 @@ def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, by
 
 
 def number_of_records(snapshot: Snapshot) -> int:
-    """The number of records, as the last checkpoint has noted it."""
+    """Return the number of records, as the last checkpoint has noted it."""
     heads = (snapshot.get(which + SORTED) or b"" for which in QUEUES)
     return sum(int.from_bytes(head[TIME : TIME + COUNT], "big") for head in heads)
 
 
 def places(snapshot: Snapshot, queues: SavedQueues) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """The name and the records of all places where records are."""
+    """Yield the name and the records of all places where records are."""
     for which in QUEUES:
         yield from _places(snapshot, queues, which)
 
@@ -135,12 +135,12 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         listing, count, _, keys, dates, _ = row
         found["listings"] += 1
         what = f"table listed, {listing}"
-        if not rowcrc.agrees(listed.checksum, row):
+        if not rowcrc.agrees(listings.checksum, row):
             yield snapshot.damaged(f"{what}: checksum")
             continue
         try:
-            deltas = listed.columns(count, keys, 8).view("<u8")
-            listed.columns(count, dates, 4)
+            deltas = listings.columns(count, keys, 8).view("<u8")
+            listings.columns(count, dates, 4)
         except ValueError as error:
             yield snapshot.damaged(f"{what}: {error}")
             continue

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from math import exp, expm1, log, sqrt
 
-from webcrawl.crawl.revisit.change_rate import NARROW, Visited, fresh_time, freshness
-from webcrawl.crawl.revisit.policies import Steered
-from webcrawl.crawl.revisit.policy import PolicyOptions
+from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED, NARROW, Visited, fresh_time, freshness
+from webcrawl.crawl.revisit.policies import PolicyOptions, Steered
 from webcrawl.crawl.revisit.record import PageRecord
 
 ENOUGH = 1e-6  # the part of a page's largest value that is never reached: it would take too long
@@ -64,7 +63,9 @@ def interval(shape: float, span: float, worth: float) -> float:
             x += log(now / left) * now / (power * slope)
         else:  # and far from it as a logarithm of x
             step = log(aim / now) * now / (slope * x)
-            x *= exp(step if -2.0 < step < 2.0 else 2.0 if step > 0.0 else -2.0)
+            if not -2.0 < step < 2.0:
+                step = 2.0 if step > 0.0 else -2.0
+            x *= exp(step)
     return span * expm1(min(x, LONGEST))
 
 
@@ -99,3 +100,16 @@ class Optimal(Steered):
         self._learning -= 1.0
         self.extra += 1.0 - early / usual  # the rest of the visit is that of its turn
         return place + early
+
+    def declines(self, url: str) -> bool:
+        """Return whether a page is left to its turn though a signal says that it has changed.
+
+        A copy that is fetched now is expected to be fresh until the next change. If that is worth less than the level,
+        other pages' turns are worth more. Only while the sample has all pages: else its pages would be treated unlike
+        those for which they stand.
+        """
+        page = self.options.sample.find(url) if self.options.pages() <= MAX_SAMPLED else None
+        if page is None:
+            return False
+        shape, span = self.options.sample.prior.given(page)
+        return page.weight * span / shape < self.level

@@ -105,5 +105,5 @@ class Honesty:
             self._rows.pop(host, None)
 
     def save(self) -> bytes:
-        """The state for a checkpoint."""
+        """Return the state for a checkpoint."""
         return bytes(msgpack.packb(self._rows)) if self._rows else b""

@@ -68,12 +68,12 @@ class PageRecord:
 
 
 def pack(record: PageRecord) -> bytes:
-    """The record as buckets on disk keep it."""
+    """Return the record as buckets on disk keep it."""
     return b"%b%b %b" % (_packed(record), record.path.encode(), record.url.encode())
 
 
 def unpack(data: bytes) -> PageRecord:
-    """The inverse; ValueError if these bytes are no record."""
+    """Return the record that `pack` has packed. Raise ValueError if these bytes are no record."""
     record, at = _unpacked(data)
     path, space, url = data[at:].partition(b" ")
     if not space or not url:
@@ -83,7 +83,7 @@ def unpack(data: bytes) -> PageRecord:
 
 
 def entry_of(at: int, mark: bytes, record: PageRecord) -> bytes:
-    """The record as an entry of the queue, after a time in ticks."""
+    """Return the record as an entry of the queue, after a time in ticks."""
     packed = stamp(at) + mark + pack(record)
     return packed if record.signal is None else b"%b %b" % (packed, record.signal.encode())
 
@@ -93,7 +93,7 @@ def mark_of(entry: bytes) -> bytes:
 
 
 def record_in(entry: bytes) -> PageRecord:
-    """The record of an entry; ValueError if this is none."""
+    """Return the record of an entry. Raise ValueError if this is none."""
     mark = mark_of(entry)
     if mark not in MARKS:
         raise ValueError(f"not a page's record: {entry[:80]!r}")
@@ -107,12 +107,12 @@ def record_in(entry: bytes) -> PageRecord:
 
 
 def to_history(record: PageRecord) -> str:
-    """The record for `Link.history`: text without spaces, without URL and path."""
+    """Return the record for `Link.history`: text without spaces, without URL and path."""
     return (TURN if record.signal is None else AHEAD) + b2a_base64(_packed(record), newline=False).decode()
 
 
 def from_history(text: str) -> PageRecord | None:
-    """The inverse, without URL and path; None if this history is no record."""
+    """Return the record of a history, without URL and path, or None if this history is no record."""
     if not text.startswith((TURN, AHEAD)):
         return None
     try:
@@ -129,12 +129,12 @@ def is_ahead(link: Link) -> bool:
 
 
 def link_of(record: PageRecord) -> Link:
-    """The link that fetches the page again."""
+    """Return the link that fetches the page again."""
     return Link(record.url, record.path, via=record.signal or "", history=to_history(record))
 
 
 def record_of(link: Link) -> PageRecord | None:
-    """The record inside a link; None if the link has none."""
+    """Return the record inside a link, or None if the link has none."""
     record = from_history(link.history)
     if record is not None:
         record.url, record.path = link.url, link.path
@@ -186,7 +186,7 @@ def _head(record: PageRecord, flags: int, etag: int) -> bytes:
 
 
 def _bounded(record: PageRecord) -> PageRecord:
-    """The record with each number as near as its room allows."""
+    """Return the record with each number as near as its room allows."""
     return PageRecord(
         "",
         fetched=_within(record.fetched, float(SECONDS)),
@@ -208,7 +208,7 @@ def _within(number: float, most: float) -> float:
 
 
 def _unpacked(data: bytes) -> tuple[PageRecord, int]:
-    """The record at the start of these bytes, without URL and path, and where it ends."""
+    """Return the record at the start of these bytes, without URL and path, and where it ends."""
     try:
         flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = HEAD.unpack_from(data)
         at = HEAD.size + size

@@ -11,9 +11,10 @@ from webcrawl.base.own_code import checked, number
 from webcrawl.base.url_text import host_of
 from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.crawl.revisit.buckets import HELD, LAST, TIME, Buckets, seconds_of, stamp, ticks
+from webcrawl.crawl.revisit.budget import Tokens
 from webcrawl.crawl.revisit.fetched_ahead import Ahead
-from webcrawl.crawl.revisit.listing_schedule import HOUR, learn, wait
-from webcrawl.crawl.revisit.policy import YEAR, Policy
+from webcrawl.crawl.revisit.listings import HOUR, learn_reading, wait_of_listing
+from webcrawl.crawl.revisit.policies import YEAR, Policy
 from webcrawl.crawl.revisit.record import (
     ASK,
     ASK_BY,
@@ -25,7 +26,6 @@ from webcrawl.crawl.revisit.record import (
     mark_of,
     record_in,
 )
-from webcrawl.crawl.revisit_budget import Tokens
 from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 
@@ -92,6 +92,7 @@ class Revisits:
         self._counters: Counter[str] = Counter() if counters is None else counters
         self._due_by_policy = checked("REVISIT_POLICY", policy.due, number, "seconds since 1970, or infinity")
         self._patience: float = getattr(policy, "patience", inf)
+        self._declines: Callable[[str], bool] = getattr(policy, "declines", lambda _: False)
         self._tokens = Tokens(rate)
         self.foreign: Callable[[str], bool] = lambda _: False  # whether a host is another crawl's by now
         self.is_full: Callable[[str], bool] = lambda _: False  # whether a host has more to do than it can for a while
@@ -114,17 +115,17 @@ class Revisits:
     # -- records come
 
     def keep(self, record: PageRecord, now: float) -> None:
-        """After a fetch: until the policy's due time."""
+        """Keep the record of a page that was fetched, until the policy's due time."""
         record.listing = False
         self.note(record.url, record.fetched)
         self._file(record, now)
 
     def retry(self, record: PageRecord, now: float, seconds: float) -> None:
-        """A page that could not be fetched, or has a fetch under way: so long after what is taken now."""
+        """Keep the record of a page that could not be fetched, or is being fetched, so long after what is taken now."""
         self._push(max(now, self._front) + seconds, LISTED if record.listing else DUE, record)
 
     def keep_listing(self, record: PageRecord, now: float, least: float = HOUR) -> None:
-        """After a fetch of a sitemap or feed, where pages are taken early; others are pages like all."""
+        """Keep a sitemap or feed that was fetched: it has turns of its own where pages are taken early."""
         if not self._policy.early:
             self.keep(record, now)
             return
@@ -133,7 +134,7 @@ class Revisits:
         self._put_listing(record, now, self._wait_of_listing(record, least))
 
     def adopt(self, record: PageRecord, now: float) -> None:
-        """A record that another crawl had: its due time is counted from its last fetch."""
+        """Take a record that another crawl had: its due time is counted from its last fetch."""
         since = max(now - record.fetched, 0.0)
         if record.listing and self._policy.early:
             self._put_listing(record, now, max(self._wait_of_listing(record) - since, 0.0))
@@ -142,7 +143,7 @@ class Revisits:
             self._file(record, now, since)
 
     def note(self, url: str, fetched: float) -> None:
-        """A page was fetched at that time: a signal that comes within a minute waits."""
+        """Note that a page was fetched at that time: a signal that comes within a minute waits."""
         number = hash(url)
         self._recent.pop(number, None)
         self._recent[number] = fetched
@@ -150,7 +151,7 @@ class Revisits:
             del self._recent[next(iter(self._recent))]
 
     def announce(self, url: str, now: float, path: str = "L", via: str = "") -> bool:
-        """A signal says that a page has changed: make it due now, in the part of the budget that signals have.
+        """Make a page due now that has changed, as a signal says, in the part of the budget that signals have.
 
         Return whether it is fetched because of this.
         """
@@ -171,7 +172,7 @@ class Revisits:
     # -- records go
 
     def take(self, now: float, most: int) -> list[PageRecord]:
-        """The next in order of due time, at most so many, and as the budget allows by now."""
+        """Return the next records in order of due time, at most so many, as the budget allows by now."""
         most = min(most, self._tokens.whole(now))
         self._free(now)
         if now - self._expired > EXPIRE:
@@ -206,7 +207,7 @@ class Revisits:
         return records
 
     def next_take(self, now: float) -> float | None:
-        """The time at which `take` may return something; None if nothing waits, or the budget is nothing."""
+        """Return the time at which `take` may return something, or None if nothing waits, or the budget is nothing."""
         allowed = self._tokens.next(now)
         times: list[float] = []
         if (freed := self._held.first()) is not None:
@@ -216,7 +217,7 @@ class Revisits:
         return max(now, allowed, min(times)) if allowed is not None and times else None
 
     def _next(self, at: float, now: float) -> PageRecord | None:
-        """The next record, if it is to be fetched; else it is put where it belongs. `at`: when it was due."""
+        """Return the next record, if it is to be fetched; else it is put where it belongs. `at`: when it was due."""
         entry = self._buckets.pop() or b""
         mark = mark_of(entry)
         record = record_in(entry)
@@ -247,14 +248,18 @@ class Revisits:
         return True
 
     def _begin_ahead(self, record: PageRecord, now: float) -> PageRecord | None:
-        """The record for a fetch at a signal; None if the page has had its turn, or its host has too much to do."""
+        """Return the record for a fetch at a signal, or None if the page is left to its turn, or has had one since."""
         if self._policy.early and self.is_full(host_of(record.url)):
+            self.ahead.give_up(record.url)
+            return None
+        if self._declines(record.url):
+            self._counters["signals/ignored"] += 1
             self.ahead.give_up(record.url)
             return None
         return self.ahead.begin(record, now)
 
     def _rests_until(self, record: PageRecord, now: float) -> float:
-        """The time before which a page is not fetched again, by the clock.
+        """Return the time before which a page is not fetched again, by the clock.
 
         A promise for longer than any was given when the clock was wrong.
         """
@@ -263,7 +268,7 @@ class Revisits:
         return max(until, record.holds) if now < record.holds <= now + HOLDS_MOST + 1 else until
 
     def _free(self, now: float) -> None:
-        """Those that have rested are next: their turns had come before."""
+        """Put records that have rested first: their turns had come before."""
         for _ in range(FREED if self._held.count else 0):
             at = self._held.first()
             if at is None or at > ticks(now):
@@ -294,15 +299,15 @@ class Revisits:
     # -- where the queue is
 
     def _place_of_queue(self, now: float) -> float:
-        """The due time that the queue has come to; before it has begun, that is the present."""
+        """Return the due time that the queue has come to; before it has begun, that is the present."""
         return self._front or now
 
     def _advance(self, at: float) -> None:
-        """The queue has come to this due time."""
+        """Note that the queue has come to this due time."""
         self._front = at if at > self._front else self._front + (at - self._front) * BACK
 
     def _horizon(self, now: float) -> int:
-        """Until when pages may be taken, in ticks.
+        """Return until when pages may be taken, in ticks.
 
         A crawl of few pages does not fetch each of them every minute because its budget would allow it. What is due is
         counted from where the queue is, for so are due times: a larger budget must not mean no fetches for hours.
@@ -311,7 +316,7 @@ class Revisits:
         return LAST if is_early else ticks(now + self._lead)
 
     def _round(self) -> float:
-        """Seconds in which the budget suffices for every page once."""
+        """Return the seconds in which the budget suffices for every page once."""
         rate = self._rate()
         pages = max(len(self), 1)
         return pages / rate if rate * YEAR > pages else YEAR
@@ -319,11 +324,11 @@ class Revisits:
     # -- due times
 
     def _file(self, record: PageRecord, now: float, sooner: float = 0.0) -> None:
-        """Until the policy's due time, or so much sooner."""
+        """Put a record where the policy wants it, or so much sooner."""
         self._place(record, now, self._wanted(record, now) - sooner)
 
     def _wanted(self, record: PageRecord, now: float) -> float:
-        """When the policy wants a page, as the queue counts: it may be ahead of the clock because of a former policy.
+        """Return when the policy wants a page, as the queue counts, which may be ahead of the clock.
 
         One that takes pages early counts from where the queue is. Others know only the clock.
         """
@@ -344,7 +349,7 @@ class Revisits:
     # -- listings
 
     def _wait_of_listing(self, record: PageRecord, least: float = HOUR) -> float:
-        return wait(record, self._round(), least)
+        return wait_of_listing(record, self._round(), least)
 
     def _put_listing(self, record: PageRecord, now: float, seconds: float) -> None:
         is_early = self._horizon(now) == LAST
@@ -355,7 +360,7 @@ class Revisits:
         self._buckets.push(entry_of(ticks(at), mark, record))
 
     def _may_read(self, now: float) -> bool:
-        """Whether a listing may be read now, in the part of the budget that readings have."""
+        """Return whether a listing may be read now, in the part of the budget that readings have."""
         if self._read > now:
             return False
         rate = READINGS * self._rate()
@@ -383,7 +388,7 @@ class Revisits:
         return True
 
     def _takes_over(self, record: PageRecord, found: PageRecord) -> bool:
-        """The record knows from now on what was found ahead of its turn; False if it is to be fetched all the same."""
+        """Put what was found ahead of its turn into the record; return False if the page is to be fetched still."""
         if found.gone and not found.digest:  # and without a condition
             record.gone = max(record.gone, found.gone)
             record.holds = 0
@@ -392,13 +397,17 @@ class Revisits:
         changed = record.gone > 0 or (found.digest != record.digest and not alike)
         seconds = found.fetched - record.fetched
         if record.listing:  # it needed no reading in its turn
-            learn(record, seconds, 0, changed=changed)
+            learn_reading(record, seconds, 0, changed=changed)
         else:
             self._policy.observe(record, seconds, changed)
         record.fetched, record.holds = found.fetched, found.holds
         record.etag, record.modified = found.etag, found.modified
-        record.digest, record.text, record.gone = found.digest, found.text, found.gone
-        record.stored, record.copy_of, record.plain = found.stored, found.copy_of, found.plain
+        record.digest = found.digest
+        record.text = found.text
+        record.gone = found.gone
+        record.stored = found.stored
+        record.copy_of = found.copy_of
+        record.plain = found.plain
         record.said = found.said
         return True
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgpack
 
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.revisit.listing_versions import MOST, Listed, stamp
+from webcrawl.crawl.revisit.listings import MAX_URLS, Listed, date_stamp
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 from webcrawl.urls.url_fingerprint import Fingerprints
@@ -58,7 +58,7 @@ class Announcer:
 
     @property
     def precision(self) -> float:
-        """The share of its signals that are true."""
+        """Return the share of its signals that are true."""
         return (self.true + PRIOR) / (self.tried + 2 * PRIOR)
 
     @property
@@ -77,7 +77,7 @@ class Announcer:
         return sum(self.listings.values())
 
     def worth(self, signals: int, random: Random) -> int:
-        """The number of these signals, of one reading or push, that are worth a fetch."""
+        """Return the number of these signals, of one reading or push, that are worth a fetch."""
         if self.is_believed:
             return signals
         if not self.is_judged:
@@ -85,7 +85,7 @@ class Announcer:
         return min(1, signals) if random.random() < AGAIN else 0
 
     def signalled(self, *, changed: bool) -> None:
-        """A page was fetched because of a signal."""
+        """Learn whether a page that was fetched because of a signal had changed."""
         self.true = FADE * self.true + changed
         self.false = FADE * self.false + (not changed)
 
@@ -94,7 +94,7 @@ class Announcer:
 
     @classmethod
     def unpack(cls, data: bytes) -> Announcer:
-        """The inverse; in states of earlier crawls more follows the two numbers."""
+        """Return what `pack` has packed; in states of earlier crawls more follows the two numbers."""
         counts, listings = msgpack.unpackb(data, strict_map_key=False)
         true, false = LAYOUT.unpack_from(counts)
         return cls(true, false, listings)
@@ -136,19 +136,19 @@ class Signals:
         self.counters: Counter[str] = Counter() if counters is None else counters
 
     def read(self, listing: str, entries: Sequence[Dated], now: float, *, whole: bool = True) -> list[str]:
-        """The URLs that are worth a fetch by what a listing says now, the latest first.
+        """Return the URLs that are worth a fetch by what a listing says now, the latest first.
 
         All entries are of pages that it may speak for; `whole`: it has no others.
         """
         shown = self._wall(now)
         urls = [url for url, _ in entries]
-        dates = [stamp(modified, shown) for _, modified in entries]
+        dates = [date_stamp(modified, shown) for _, modified in entries]
         host = host_of(listing)
         number = self._keys([listing])[0]
         room = self._room(host, number)
         if room <= 0 or (len(urls) > SMALL and not any(dates)):
             return []
-        most = TOLD if self._announcer(host).is_believed else MOST
+        most = TOLD if self._announcer(host).is_believed else MAX_URLS
         keys = self._keys(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
         for named in {host, *map(host_of, urls[:SMALL])} if any(dates) else {host}:
@@ -174,13 +174,13 @@ class Signals:
         return news
 
     def told(self, listing: str, count: int) -> None:
-        """So many signals of this listing were worth a fetch, not of a host that is known to be wrong."""
+        """Count so many signals of this listing as news, unless its host is known to be wrong."""
         announcer = self._announcer(host_of(listing))
         if listing in self._brought and (announcer.is_believed or not announcer.is_judged):
             self._brought[listing] += count
 
     def brought(self, url: str) -> Brought | None:
-        """The news of the fetch of a listing that ends here; None of any other page."""
+        """Return the news of the fetch of a listing that ends here, or None for any other page."""
         news = self._brought.pop(url, 0)
         announcer = self._announcers.get(host_of(url))
         if announcer is None or self._keys([url])[0] not in announcer.listings:
@@ -188,7 +188,7 @@ class Signals:
         return Brought(news, len(announcer.listings))
 
     def followed(self, url: str, *, changed: bool) -> None:
-        """A page was fetched because of a signal.
+        """Learn from a page that was fetched because of a signal whether its host is to be believed.
 
         One that found nothing new was no lie if the page's own turn had found a change of perhaps that date.
         """
@@ -199,7 +199,7 @@ class Signals:
         self._announcers.change(host_of(url)).signalled(changed=changed)
 
     def changed(self, url: str, at: float) -> None:
-        """A page was found changed in its turn: what its listings say of that is no news."""
+        """Note that a page was found changed in its turn: what its listings say of that is no news."""
         if self.has_listing(host_of(url)):
             key = self._keys([url])[0]
             self._changed.pop(key, None)
@@ -221,7 +221,7 @@ class Signals:
         return self._announcers.get(host) or Announcer()
 
     def _weighed(self, urls: Sequence[str]) -> list[str]:
-        """Those of these news that are worth a fetch, by what their hosts' signals were worth."""
+        """Return those of these news that are worth a fetch, by what their hosts' signals were worth."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host_of(url), []).append(url)
@@ -235,7 +235,7 @@ class Signals:
         return self._random.sample(newer, most)
 
     def _room(self, host: str, listing: int) -> int:
-        """The number of URLs of this listing that can be remembered."""
+        """Return the number of URLs of this listing that can be remembered."""
         announcer = self._announcer(host)
         if listing not in announcer.listings and len(announcer.listings) >= LISTINGS:
             return 0

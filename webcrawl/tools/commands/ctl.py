@@ -132,7 +132,7 @@ def _why(jobdir: Path, words: Sequence[str]) -> Answer:
 
 def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
     """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
-    from webcrawl.crawl.control.seed_sources import forget, sources_of, spooled  # noqa: PLC0415
+    from webcrawl.crawl.control.client import forget_spooled, sources_of, spooled  # noqa: PLC0415
 
     spools: list[str] = []
 
@@ -148,7 +148,7 @@ def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
         raise
     except CommandError:
         for name in spools:
-            forget(jobdir, name)
+            forget_spooled(jobdir, name)
         raise
 
 
@@ -159,7 +159,7 @@ def _line(usage: str, says: str) -> str:
 
 
 def _text(command: str, answer: Any, *, as_json: bool) -> str:
-    from webcrawl.crawl.control.answer_text import shown, status  # noqa: PLC0415
+    from webcrawl.tools.answer_text import shown, status  # noqa: PLC0415
 
     if command == "why":
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415

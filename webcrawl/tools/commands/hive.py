@@ -155,7 +155,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
 
 
 def _found(jobdir: Path) -> Found:
-    from webcrawl.crawl.hive.drone_identity import IDENTITY, KEY, unpacked  # noqa: PLC0415
+    from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
     from webcrawl.tools.supervisor.changes import Found  # noqa: PLC0415
 

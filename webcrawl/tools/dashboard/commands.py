@@ -11,9 +11,9 @@ from typing import Any
 
 from webcrawl.base.markup import Html, tag
 from webcrawl.base.program import program
+from webcrawl.crawl.control.client import forget_spooled, spooled
 from webcrawl.crawl.control.command import Command, CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import COMMANDS, checked
-from webcrawl.crawl.control.seed_sources import forget, spooled
 from webcrawl.tools.dashboard.answers import answered
 from webcrawl.tools.dashboard.crawl_page import Shown
 from webcrawl.tools.dashboard.crawls import Watch
@@ -136,7 +136,7 @@ class Ordering:
             except NoAnswer:  # it may have them all the same
                 raise
             except (CommandError, NotRunning):
-                await watch.run(lambda: forget(jobdir, name))
+                await watch.run(lambda: forget_spooled(jobdir, name))
                 raise
         except (CommandError, NotRunning) as error:
             return self._keep(WRITTEN, str(error), _heading(error))

@@ -17,9 +17,9 @@ from scrapy.settings import BaseSettings
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.own_process import environment
 from webcrawl.base.readable import count
-from webcrawl.crawl.hive.drone_identity import Identity
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
+from webcrawl.crawl.hive.member import Identity
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.crawl.hive.process import guarded, release

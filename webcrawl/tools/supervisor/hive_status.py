@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from webcrawl.base.readable import count
-from webcrawl.crawl.bound import PREFIX as BOUND
-from webcrawl.crawl.hive.drone_report import State
 from webcrawl.crawl.hive.errors import AnotherHive, Away
-from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder
+from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder, total
 from webcrawl.crawl.hive.operator import Look
-from webcrawl.store.jobdir.figures import merged, revisits
-from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISITS
+from webcrawl.crawl.hive.queen import State
+from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
@@ -33,7 +31,7 @@ COLUMNS = {  # name of a figure: heading
     "place": "place",
 }
 TEXTS = ("state", "seen", "place")
-SUMMED = ("pages", "queued", "hosts", "failures")
+OF_EACH = ("pages", "answers", "queued", "hosts", "failures", "bytes")
 
 
 def rows(target: Target) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -206,20 +204,19 @@ def _drones(common: Mapping[str, Any]) -> str:
 
 
 def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
-    """The answer to `status`: the drones' figures as of their last heartbeats, and their sums.
+    """The answer to `status`: the drones' figures as of their last heartbeats, and all of them together.
 
-    The sums have those of drones that have `left`, too.
+    Those of drones that have `left` are among them, too.
     """
     rows = [_progress_of(look, drone) for drone in look.drones]
     there = [State(row["state"]) for row in rows if row["drone"] in look.leases]
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
-    total = merged([*reports, *left])
+    figures = {name: value for name, value in total([*reports, *left]).items() if isinstance(value, (int, float))}
     alike = there[0] if there and len(set(there)) == 1 else State.RUNNING
     return {
+        **figures,
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
-        **{name: total.get(name, 0) for name in SUMMED},
-        **{name: total[name] for name in sorted(total) if name.startswith((BOUND, REVISITS))},
         "drones": rows,
     }
 
@@ -232,7 +229,7 @@ def _progress_of(look: Look, drone: int) -> dict[str, Any]:
         "drone": drone,
         "state": str(report.state) if report is not None and there else "running" if there else "away",
         "seconds": round(report.seconds, 1) if report is not None else 0.0,
-        **{name: figures.get(name, 0) for name in SUMMED},
+        **{name: figures.get(name, 0) for name in OF_EACH},
         "trouble": report.trouble if report is not None else "",
         "place": f"{host}:{report.jobdir}" if report is not None else host,
     }

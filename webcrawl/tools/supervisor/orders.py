@@ -14,11 +14,10 @@ from scrapy.settings import BaseSettings
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, text_without_credentials
-from webcrawl.crawl.control.client import UNKEPT, Client
+from webcrawl.crawl.control.client import UNKEPT, Client, sources_of, spooled
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning, host_named
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
-from webcrawl.crawl.control.seed_sources import sources_of, spooled
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import Look

@@ -12,9 +12,8 @@ from pathlib import Path
 import msgpack
 
 from webcrawl.base.url_text import host_of, visible
-from webcrawl.crawl.hive import drone_identity as identity
-from webcrawl.crawl.hive import inbox, outbox, session
-from webcrawl.crawl.hive.outgoing_letters import END, NAME, read_name
+from webcrawl.crawl.hive import letter, member, outbox, session
+from webcrawl.crawl.hive.outbox import END, NAME, read_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import stats_file
@@ -140,12 +139,12 @@ def standing_of(crawl: Path) -> Standing | None:
 
 
 def _standing(snapshot: Snapshot) -> Standing | None:
-    who, slots, key = (snapshot.get(name) for name in (identity.IDENTITY, identity.MAP, identity.KEY))
+    who, slots, key = (snapshot.get(name) for name in (member.IDENTITY, member.MAP, member.KEY))
     if who is None or (slots is None and key is None):  # it was refused when it came, and has done nothing
         return None
     _, hive, drone, _ = msgpack.unpackb(who)
     terms = read_terms(snapshot.get("terms") or b"{}")
-    _, _, received = msgpack.unpackb(snapshot.get(inbox.META) or msgpack.packb(("", "", ())))
+    _, _, received = msgpack.unpackb(snapshot.get(letter.INBOX) or msgpack.packb(("", "", ())))
     names = snapshot.rows("SELECT name FROM meta WHERE name > ? AND name < ?", (NAME, END))
     rows = [read_name(name) for (name,) in names]
     return Standing(
@@ -171,10 +170,10 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
     first = next(iter(crawls.values()), None)
     for crawl, one in crawls.items():
         if one.drone != number_of(crawl):
-            yield DamagedFile(one.path, 0, f"table meta, {identity.IDENTITY}: this is drone {one.drone}")
+            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: this is drone {one.drone}")
         if first is not None and one.hive != first.hive:
             why = f"of the hive {one.hive}, where {first.path.parent.parent.name} is of {first.hive}"
-            yield DamagedFile(one.path, 0, f"table meta, {identity.IDENTITY}: {why}")
+            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: {why}")
         elif first is not None and one.key != first.key:
             yield DamagedFile(one.path, 0, f"table meta, key: another one than {first.path.parent.parent.name} has")
 
@@ -185,7 +184,7 @@ def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Itera
     for crawl in crawls:
         number = number_of(crawl)
         with Snapshot(crawl / "state") as snapshot:
-            who = snapshot.get(identity.IDENTITY)
+            who = snapshot.get(member.IDENTITY)
         if number in known and who is not None and _state(who) not in (known[number], None):
             yield DamagedFile(crawl / STATE, 0, f"never let in: drone {number} has its state {known[number]} elsewhere")
 
@@ -215,11 +214,11 @@ def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) ->
             first, has = last - sender.kept.get(other, 0) + 1, _number(receiver.received, number, channel)
             if has < first - 1:
                 why = f"letters {has + 1} to {first - 1} of drone {number} are lost: neither drone has them"
-                yield DamagedFile(receiver.path, 0, f"table meta, {inbox.META}: {why}")
+                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
             had = _number(before[other].received, number, channel)
             if had > now[1]:
                 why = f"letter {had} of drone {number} has come, which has sent {now[1]}: one of them is an older copy"
-                yield DamagedFile(receiver.path, 0, f"table meta, {inbox.META}: {why}")
+                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
 
 
 def _number(received: Mapping[int, Channel], sender: int, channel: int) -> int:

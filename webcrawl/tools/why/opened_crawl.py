@@ -17,7 +17,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.control.sheets import BUDGET, OF_HOST, Sheets, without_conflict
-from webcrawl.crawl.hive.drone_identity import IDENTITY, MAP
+from webcrawl.crawl.hive.member import IDENTITY, MAP
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap, partition_of
 from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.rendering.deciding import Need

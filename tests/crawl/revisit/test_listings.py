@@ -1,4 +1,4 @@
-"""What sitemaps and feeds said last."""
+"""What a listing says otherwise than before, and when it is read again."""
 
 from contextlib import closing
 from random import Random
@@ -7,11 +7,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.revisit.listing_versions import AHEAD, MOST, Listed, stamp
+from tests.support.revisits import DAY, NOW, Told, made, page
+from webcrawl.crawl.revisit.listings import (
+    AHEAD,
+    HOUR,
+    LONGEST,
+    MAX_URLS,
+    WEEK,
+    Listed,
+    date_stamp,
+    learn_reading,
+    wait_of_listing,
+)
+from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-NOW = 1_800_000_000.0
 KEYS = st.integers(0, 2**64 - 1)
 ENTRIES = st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1)))
 
@@ -96,7 +107,7 @@ class TestCompare:
         """What finds no room is new again the next time."""
         assert compare(listed, [(1, 1), (2, 1), (3, 1)], room=2)[2].kept == 2
         assert compare(listed, [(1, 1), (2, 1), (3, 1)], room=2)[0] == [3]
-        assert compare(listed, [(key, 1) for key in range(MOST + 9)])[2].kept == MOST
+        assert compare(listed, [(key, 1) for key in range(MAX_URLS + 9)])[2].kept == MAX_URLS
 
     @given(
         st.lists(st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1))), max_size=5), st.booleans()
@@ -125,11 +136,11 @@ class TestStamp:
     )  # fmt: skip
     def test_dates(self, modified, kept):
         """A date of the year 9999 is none, and neither is one before 1970."""
-        assert stamp(modified, NOW) == kept
+        assert date_stamp(modified, NOW) == kept
 
     def test_after_2106(self):
         """No date has more than 32 bits."""
-        assert stamp(2**32 + 5.0, 2.0**33) == 0
+        assert date_stamp(2**32 + 5.0, 2.0**33) == 0
 
 
 class TestTable:
@@ -158,3 +169,92 @@ class TestTable:
         db.execute(f"UPDATE listed SET {change}")
         with pytest.raises(DamagedFile, match="table listed"):
             compare(listed, [(1, 1)])
+
+
+def settled(brought, a_round=2 * DAY):
+    """The wait_of_listing of a listing whose every reading brings so much."""
+    record, seconds = PageRecord("http://h/sitemap.xml"), DAY
+    for _ in range(60):
+        learn_reading(record, seconds, brought(seconds), changed=True)
+        seconds = wait_of_listing(record, a_round)
+    return seconds
+
+
+def test_a_listing_that_brings_nothing():
+    """It is read once a week, or once a round if that is longer; after a month in any case."""
+    assert settled(lambda _: 0) == WEEK
+    assert settled(lambda _: 0, 20 * DAY) == 20 * DAY
+    assert settled(lambda _: 0, 400 * DAY) == LONGEST
+
+
+def test_the_more_it_brings_the_sooner_it_is_read():
+    """In proportion to the root of what it brings per day."""
+    few, many = (settled(lambda seconds, per=per: per * seconds / DAY) for per in (1, 16))
+    assert few / many == pytest.approx(4, rel=0.2)
+
+
+def test_an_hour_at_least():
+    """However much it brings."""
+    assert settled(lambda _: 10_000) == HOUR
+
+
+def listing(number):
+    """One that is to be read every hour."""
+    return PageRecord(f"http://h/map{number}", "L", NOW - DAY, shape=1e9, span=1.0)
+
+
+def crawl(revisits, hours, step=10.0):
+    """How often listings and pages were fetched, if all that is taken comes back at once."""
+    listings = pages = 0
+    for at in range(int(hours * HOUR / step)):
+        now = NOW + at * step
+        for record in revisits.take(now, 10):
+            record.fetched = now
+            if "map" in record.url:
+                listings += 1
+                revisits.keep_listing(record, now)
+            else:
+                pages += 1
+                revisits.keep(record, now)
+    return listings, pages
+
+
+def test_readings_have_a_quarter_of_the_budget(db):
+    """However many listings want to be read."""
+    revisits = made(db, Told(after=DAY), rate=0.1)
+    for number in range(100):
+        revisits.keep_listing(listing(number), NOW)
+        revisits.keep(page(number), NOW)
+    listings, pages = crawl(revisits, 48)
+    assert listings + pages == pytest.approx(0.1 * 48 * HOUR, rel=0.01)
+    assert listings == pytest.approx(0.025 * 48 * HOUR, rel=0.1)
+
+
+@pytest.mark.campaign
+def test_listings_that_must_wait_stop_nobody(db):
+    """All pages are due much later than listings that are not allowed: these are passed, and the queue goes on."""
+    revisits = made(db, Told(after=20 * DAY), rate=0.02)
+    for number in range(10):
+        revisits.keep_listing(listing(number), NOW)
+        revisits.keep(page(number), NOW)
+    listings, pages = crawl(revisits, 30 * 24, 25.0)
+    assert pages > 0.7 * 0.02 * 30 * DAY
+    assert listings < 0.26 * 0.02 * 30 * DAY
+
+
+def test_with_fixed_times_a_listing_is_a_page(db):
+    """Where no page is taken early, it has its due time from the policy."""
+    revisits = made(db, Told(after=2 * HOUR, early=False), rate=1.0)
+    revisits.keep_listing(listing(1), NOW)
+    assert revisits.next_take(NOW) == NOW + 2 * HOUR
+
+
+def test_it_stays_a_listing(db):
+    """What waits in a checkpoint is one afterwards."""
+    revisits = made(db, Told(), rate=0.1)
+    revisits.keep_listing(listing(1), NOW)
+    revisits.keep(page(1), NOW)
+    revisits.save()
+    again = made(db, Told(), rate=0.1)
+    taken = [record for at in range(100) for record in again.take(NOW + 25 * HOUR + 10 * at, 9)]
+    assert {record.url: record.listing for record in taken} == {"http://h/1": False, "http://h/map1": True}

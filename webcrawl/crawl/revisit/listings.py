@@ -1,4 +1,4 @@
-"""The last version of each sitemap or feed, and what a new one says otherwise.
+"""Sitemaps and feeds that are read again: the last version of each, what a new one says otherwise, and the next turn.
 
 A row of the table `listed` has a listing's URLs as sorted 64-bit keys and their dates in 32 bits, both as columns of
 bytes, compressed: about 10 bytes per URL with dates at random, and 6 to 8 with those of real sites.
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from webcrawl.base.zstd_frame import pack_checked, unpack
+from webcrawl.crawl.revisit.record import COUNT, PageRecord
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -21,7 +23,7 @@ from webcrawl.store.rowcrc import crc32_of_many
 
 LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing = ?"
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
-MOST = 50_000  # URLs of one listing: sitemaps.org's limit
+MAX_URLS = 50_000  # URLs of one listing: sitemaps.org's limit
 AHEAD = 86_400.0  # seconds that a date may lie in the future: zones, and dates without a time of day
 LATEST = (1 << 32) - 1
 HALF = 1 << 63  # SQLite's integers are signed
@@ -41,8 +43,8 @@ class Compared:
     kept: int  # URLs that are known of it now
 
 
-def stamp(modified: float | None, now: float) -> int:
-    """A date as it is kept; 0 for none, and for one that nobody can know yet."""
+def date_stamp(modified: float | None, now: float) -> int:
+    """Return a date as it is kept; 0 for none, and for one that nobody can know yet."""
     if modified is None or not 1 <= modified <= min(now + AHEAD, LATEST):
         return 0
     return int(modified)
@@ -63,8 +65,8 @@ class Listed:
         now: float,
         *,
         whole: bool = True,
-        room: int = MOST,
-        most: int = MOST,
+        room: int = MAX_URLS,
+        most: int = MAX_URLS,
     ) -> Compared:
         """Returns what these entries say that the listing did not say before, and keeps it.
 
@@ -86,11 +88,11 @@ class Listed:
         first = read < 0
         if not whole and known.sum() < len(was_keys):
             now_keys, now_dates = _joined(was_keys, was_dates, now_keys, now_dates)
-        kept = self._store(listing, now_keys[: min(room, MOST)], now_dates[: min(room, MOST)], now)
+        kept = self._store(listing, now_keys[: min(room, MAX_URLS)], now_dates[: min(room, MAX_URLS)], now)
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
     def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:
-        """Whether the listing has these URLs."""
+        """Return whether the listing has these URLs."""
         known, _, _ = self._load(listing)
         found: list[bool] = np.isin(np.asarray(keys, np.uint64), known).tolist()
         return found
@@ -98,7 +100,7 @@ class Listed:
     # -- rows
 
     def _load(self, listing: int) -> tuple[Keys, Dates, int]:
-        """Keys, dates, and when they were read; -1 if never."""
+        """Return keys, dates, and when they were read; -1 if never."""
         rows = self._db.query(LOAD, (listing - HALF,))
         if not rows:
             return np.empty(0, np.uint64), np.empty(0, np.uint32), -1
@@ -127,8 +129,8 @@ class Listed:
 
 
 def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
-    """The bytes of so many numbers, in their order. Raises ValueError."""
-    planes = np.frombuffer(unpack(data, MOST * width), np.uint8)
+    """Return the bytes of so many numbers, in their order. Raises ValueError."""
+    planes = np.frombuffer(unpack(data, MAX_URLS * width), np.uint8)
     if len(planes) != count * width:
         raise ValueError("count")
     return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
@@ -139,7 +141,7 @@ def checksum(listing: int, count: int, read: int, keys: bytes, dates: bytes) -> 
 
 
 def _sorted(keys: Sequence[int], dates: Sequence[int]) -> tuple[Keys, Dates, Positions]:
-    """Each key once, with its latest date, and where it stands."""
+    """Return each key once, with its latest date, and where it stands."""
     all_keys, all_dates = np.asarray(keys, np.uint64), np.asarray(dates, np.uint32)
     places = np.lexsort((all_dates, all_keys))
     all_keys = all_keys[places]
@@ -156,5 +158,35 @@ def _joined(was_keys: Keys, was_dates: Dates, keys: Keys, dates: Dates) -> tuple
 
 
 def _planes(column: Keys | Dates) -> bytes:
-    """All first bytes, then all second ones: the leading zeros of deltas, and the years of dates, are equal."""
+    """Return all first bytes, then all second ones: leading zeros of deltas, and years of dates, are equal."""
     return np.ascontiguousarray(column).view(np.uint8).reshape(-1, column.itemsize).T.tobytes()
+
+
+# -- when a listing is read again
+#
+# A reading every D seconds costs 1 / D fetches per second, and lets the news that come every `gap` seconds wait for
+# D / 2 on average. A fetch is worth what it is worth elsewhere, about the time of a round of all pages. So the best D
+# is near the geometric mean of the two: a listing with much news is read often, and many news come with each reading.
+# How often the listing changes itself does not matter.
+#
+# Of a listing's record, `shape` is what its readings brought, of which the latest count most, and `span` the seconds
+# that this took.
+
+HOUR = 3600.0  # seconds between two readings of listings of one host at least
+WEEK = 7 * 86_400.0  # the same at most, of one that brings nothing; or a round, if that takes longer
+LONGEST = 30 * 86_400.0  # and this in any case: a budget of nothing may be one of something soon
+KEEP = 0.9  # what is known of a listing loses the rest of its weight with each reading
+PRIOR = 0.5  # news that a listing is given before anything is known, in so many rounds
+
+
+def learn_reading(record: PageRecord, seconds: float, brought: int, *, changed: bool) -> None:
+    """Note that a reading, so long after the last one, told of so many pages that were worth a fetch, or new."""
+    record.shape, record.span = KEEP * record.shape + brought, KEEP * record.span + max(seconds, 0.0)
+    record.visits, record.changes = min(record.visits + 1, COUNT), min(record.changes + changed, COUNT)
+
+
+def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> float:
+    """Return the seconds until the next reading. `a_round`: those in which all pages are fetched once."""
+    a_round = min(a_round, LONGEST)
+    gap = (record.span + PRIOR * a_round) / (record.shape + PRIOR)
+    return min(max(sqrt(gap * a_round / 2), least), max(WEEK, a_round, least))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.control.answer_text import shown, status
+from webcrawl.tools.answer_text import shown, status
 
 FIGURES = {"state": "running", "seconds": 61.6, "pages": 1, "answers": 5, "failures": 2, "queued": 3}
 FIGURES |= {"hosts": 4, "trouble": ""}

@@ -1,4 +1,4 @@
-"""The answer to a command as lines for people."""
+"""The answer to a command (`scrapy ctl`) as lines for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDEST = 60  # characters of a cell; --json has all
 
 
 def shown(answer: Any) -> Iterator[str]:
-    """Whatever the crawl says in it, a terminal can show.
+    """Yield the lines of an answer; whatever is in it, a terminal can show them.
 
     A mapping is a line for each key. A list of flat mappings is a table, and of any other list each item has its lines.
     """
@@ -23,7 +23,7 @@ def shown(answer: Any) -> Iterator[str]:
 
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
-    """The progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
+    """Yield the progress of a crawl or a hive: the figures that matter, of all that `--json` has."""
     state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}")

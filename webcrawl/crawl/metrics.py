@@ -1,12 +1,18 @@
-"""The metrics for Prometheus (docs/metrics.md). Nothing is counted here: the crawl is looked at when it is asked.
+"""The metrics for Prometheus (docs/metrics.md): what they are, and how they leave a crawl, over HTTP or in a file.
 
-The metrics of single figures are those of the table in store/jobdir/figures.py; here are those that have labels.
+Nothing is counted here: the crawl is looked at when it is asked. The metrics of single figures are those of the table
+in store/jobdir/figures.py; here are those that have labels. `Told` keeps counters from going back after a crash.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
+import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import NamedTuple
 
 from prometheus_client import ProcessCollector, generate_latest
@@ -18,14 +24,15 @@ from prometheus_client.samples import Sample
 from webcrawl.base.model import Status
 from webcrawl.crawl.bound import PREFIX as BOUND
 from webcrawl.crawl.bound import Cause
-from webcrawl.crawl.metrics.exposition import Told
+from webcrawl.net import http_answerer
+from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, Turns
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
 
 Figures = Mapping[str, float]
 PREFIX = "webcrawl_"
-LONGEST = 17  # bits of the milliseconds in the last bucket but one: 131 s
+MAX_BITS = 17  # bits of the milliseconds in the last bucket but one: 131 s
 MONOTONOUS = ("counter", "histogram")
 OTHERS = "other"
 STATUSES = frozenset(map(int, HTTPStatus))
@@ -64,7 +71,7 @@ def _outcome(rest: str) -> str:
 
 
 def _among(names: tuple[str, ...]) -> Callable[[str], str | None]:
-    """Of figures that are named alike, those with these names."""
+    """Return a function that keeps the figures with these names, of all that are named alike."""
     return lambda rest: rest if rest in names else None
 
 
@@ -119,11 +126,14 @@ class CrawlCollector(Collector):
     def __init__(
         self, look: Callable[[], Look], labels: Mapping[str, str], about: Mapping[str, str], told: Told
     ) -> None:
-        self._look, self._labels, self._about, self._told = look, dict(labels), dict(about), told
+        self._look = look
+        self._labels = dict(labels)
+        self._about = dict(about)
+        self._told = told
         self._process = ProcessCollector(namespace=PREFIX.rstrip("_"), registry=None)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         data = generate_latest(self)
         self._told.keep()
         return data
@@ -184,11 +194,11 @@ def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Me
 
 
 def _histogram(times: Sequence[int]) -> Metric:
-    """Without a sum, which nobody keeps."""
+    """Return the times of downloads as a histogram, without a sum, which nobody keeps."""
     buckets, total = [], 0
     for bits, number in enumerate(times):
         total += number
-        if bits <= LONGEST:
+        if bits <= MAX_BITS:
             buckets.append((f"{2**bits / 1000:g}", float(total)))
     family = HistogramMetricFamily(
         PREFIX + "download_duration_seconds", "Answers by the time from the request to their end.", labels=[]
@@ -201,3 +211,92 @@ def _info(name: str, says: str, values: Mapping[str, str]) -> Metric:
     family = GaugeMetricFamily(PREFIX + name, says, labels=[*values])
     family.add_metric([*values.values()], 1)
     return family
+
+
+# -- the ways out
+
+MAX_CONNECTIONS = 8  # connections at once: a scraper needs one
+PATIENCE = 10.0  # seconds for a request and its answer
+MAX_REQUEST = 8192  # bytes of a request
+FRESH = 1.0  # seconds for which an answer is given again
+TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Listener(http_answerer.Listener):
+    """`text` makes the answer. At most one look at the crawl per second, whoever asks how often."""
+
+    def __init__(self, port: socket.socket, text: Callable[[], bytes]) -> None:
+        super().__init__(port, lambda: FigureRequest(self))
+        self._text, self._bound = text, str(port.getsockname()[0])
+        self._answer, self._made_at = b"", float("-inf")
+
+    def is_named(self, host: str) -> bool:
+        """True if this Host header names us."""
+        return http_answerer.is_named(host, self._bound)
+
+    def answer(self) -> bytes:
+        now = asyncio.get_running_loop().time()
+        if now - self._made_at >= FRESH:
+            self._answer, self._made_at = self._text(), now
+        return self._answer
+
+
+class FigureRequest(http_answerer.Connection):
+    """A request for the figures."""
+
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(listener.open, http_answerer.Limits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
+        self._listener = listener
+
+    def head_received(self) -> None:
+        hosts = self.values(b"host")  # no browser leaves the header out
+        if self.method != b"GET":
+            self.reply("405 Method Not Allowed", more="Allow: GET\r\n")
+        elif self.target.partition(b"?")[0] != b"/metrics":
+            self.reply("404 Not Found")
+        elif not all(self._listener.is_named(host.decode("latin-1")) for host in hosts):
+            self.reply("421 Misdirected Request")
+        else:
+            self.reply("200 OK", self._listener.answer(), TEXT_TYPE)
+
+
+def path_of_drone(path: str, drone: int) -> Path:
+    """Each drone of a hive has a file of its own: `webcrawl.prom` becomes `webcrawl-3.prom`."""
+    whole = Path(path)
+    return whole.with_name(f"{whole.stem}-{drone}{whole.suffix}")
+
+
+class Told:
+    """`may_write`: whether the folder of the file is still ours. Without the file, counters are those of the crawl."""
+
+    def __init__(self, path: Path, may_write: Callable[[], bool] = lambda: True) -> None:
+        self._path, self._may_write = path, may_write
+        self._before = _read(path)  # what former runs told last
+        self._told = dict(self._before)
+        self._more: dict[str, float] = {}  # what is added to the crawl's own counters
+
+    def raise_to(self, metric: Metric) -> None:
+        """Makes each sample of this counter or histogram at least what it was."""
+        metric.samples = [Sample(one.name, one.labels, self._at_least(one)) for one in metric.samples]
+
+    def keep(self) -> None:
+        """Writes what was told. Without room for it, only a crash would show."""
+        if not self._may_write():
+            return
+        with contextlib.suppress(OSError):
+            rewrite(self._path, json.dumps(self._told).encode())
+
+    def _at_least(self, sample: Sample) -> float:
+        key = " ".join((sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items()))))
+        if key not in self._more:
+            self._more[key] = max(self._before.get(key, 0.0) - sample.value, 0.0)
+        self._told[key] = value = max(sample.value + self._more[key], self._told.get(key, 0.0))
+        return value
+
+
+def _read(path: Path) -> dict[str, float]:
+    try:
+        found = json.loads(path.read_bytes())
+        return {str(key): float(value) for key, value in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):  # none yet, or somebody's own
+        return {}

@@ -1,15 +1,18 @@
-"""The budget of pages that are fetched again beside new ones: REVISIT_RATE per second, or REVISIT_SHARE of fetches.
+"""How many pages are fetched again: REVISIT_RATE per second, or REVISIT_SHARE of fetches; and how many may be due.
 
-The operator is told of a budget that is larger than can be used.
+The operator is told of a budget that is larger than can be used. Pages that are due wait in the frontier, counted by
+host: a host that cannot keep up holds up no others.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from math import exp
 
 from webcrawl.base.readable import count
+from webcrawl.base.url_text import host_of
 
 logger = logging.getLogger(__name__)
 
@@ -19,26 +22,30 @@ ENOUGH = 1000.0  # revisits per second where only due times are to bound them
 SAVED = 5.0  # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
 
 EVERY = 60.0  # seconds between two looks
-HOUR = 3600.0  # between two lines
+HOUR = 3600.0  # between two warnings
 
 
 class Split:
-    """`rate` is the budget of revisits."""
+    """Splits fetches between new pages and revisits: `rate` is the budget of revisits."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
         self.early = True  # whether pages may be fetched before they are due, so that the budget is used
         self.part: Callable[[], float] = _all  # of what a hive fetches, how much this drone does
-        self._age, self._fixed, self._share = 86_400.0, 0.0, 0.5
+        self._age = 86_400.0
+        self._fixed = 0.0
+        self._share = 0.5
         self._began = self._at = now()
         self._new = 0.0  # new pages, those long ago counting less
         self._idle_at = -IDLE
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
 
     def change(self, *, age: float, rate: float, share: float) -> None:
-        """REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE from now on."""
-        self._age, self._fixed, self._share = age, rate, share
+        """Take other values of REVISIT_AGE, REVISIT_RATE and REVISIT_SHARE."""
+        self._age = age
+        self._fixed = rate
+        self._share = share
 
     @property
     def is_fixed(self) -> bool:
@@ -51,16 +58,16 @@ class Split:
         return self._age
 
     def known(self) -> int:
-        """The number of pages that are fetched again, in all."""
+        """Return the number of pages that are fetched again, in all."""
         return self.pages()
 
     def fetched_new(self, now: float) -> None:
-        """A page was handed out that was never fetched before."""
+        """Count a page that was handed out and was never fetched before."""
         self._new = self._faded(now) + 1.0
         self._at, self._rests = now, 0.0
 
     def idle(self, now: float) -> None:
-        """Nothing can be fetched now."""
+        """Note that nothing can be fetched now."""
         self._idle_at = now
 
     def rests_until(self, now: float, at: float) -> None:
@@ -84,7 +91,7 @@ class Split:
         return max(beside, self.pages() / self._age if self.early else ENOUGH)
 
     def asked(self) -> float:
-        """The rate as it is meant: a policy that is never early has no use for more than one fetch in REVISIT_AGE."""
+        """Return the rate that is of use: a policy that is never early fetches a page once in REVISIT_AGE at most."""
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
@@ -96,7 +103,7 @@ def _all() -> float:
 
 
 class Tokens:
-    """One per page that is fetched again. The rate may differ at each call."""
+    """Allows one fetch again per token. The rate may differ at each call."""
 
     def __init__(self, rate: Callable[[], float]) -> None:
         """`rate`: per second."""
@@ -105,7 +112,7 @@ class Tokens:
         self._at: float | None = None
 
     def whole(self, now: float) -> int:
-        """The number of pages that may be taken now."""
+        """Return the number of pages that may be taken now."""
         rate = max(self._rate(), 0.0)
         most = max(1.0, rate * SAVED)
         since = self._at if self._at is not None else now
@@ -121,7 +128,7 @@ class Tokens:
         self._left -= count
 
     def next(self, now: float) -> float | None:
-        """The time at which there is a token; None if that cannot be said, since nothing is allowed at present."""
+        """Return the time at which there is a token, or None if nothing is allowed at present."""
         if self.whole(now):
             return now
         rate = self._rate()
@@ -133,11 +140,13 @@ class Unused:
 
     def __init__(self, split: Split, pages: Callable[[], int], floor: Callable[[], float]) -> None:
         """`floor`: seconds between two fetches of a page at least."""
-        self._split, self._pages, self._floor = split, pages, floor
+        self._split = split
+        self._pages = pages
+        self._floor = floor
         self._next: float | None = None
 
     def look(self, now: float) -> None:
-        """Call it often."""
+        """Warn if REVISIT_RATE allows more than can be used; at most once per hour. Call it often."""
         if self._next is None or now + 2 * HOUR < self._next:  # the first call, or the clock was set back
             self._next = now + EVERY
         if now < self._next:
@@ -157,3 +166,64 @@ class Unused:
             count(pages, "page"),
             why,
         )
+
+
+# -- what waits for hosts
+
+MAX_WAITING = 10_000  # pages: what waits in the frontier comes in no better order any more
+COUNTED_OF_HOST = 10  # pages of one host that count for this: what it has beyond waits for that host alone
+MAX_OF_HOST = 1_000  # pages of one host, of which no more are taken before they are due
+
+
+class DueByHost:
+    """Counts pages that are due, by host.
+
+    `total` and `hosts` are of the last checkpoint, which has no number of hosts with a few pages.
+    """
+
+    def __init__(self, total: int = 0, hosts: Mapping[str, int] | None = None) -> None:
+        self.total = total
+        self._hosts = Counter(hosts or {})
+        self._beyond = sum(max(number - COUNTED_OF_HOST, 0) for number in self._hosts.values())
+
+    @property
+    def room(self) -> int:
+        """Return how many pages may still become due."""
+        return MAX_WAITING - max(self.total - self._beyond, 0)
+
+    def add(self, urls: Iterable[str]) -> None:
+        """Count pages that go into the frontier."""
+        if len(self._hosts) > 2 * MAX_WAITING:  # of pages that went to other drones
+            self._forget()
+        for host in map(host_of, urls):
+            self._hosts[host] += 1
+            self._beyond += self._hosts[host] > COUNTED_OF_HOST
+            self.total += 1
+
+    def drop(self, url: str) -> None:
+        """Count a page less: it has ended."""
+        self.total = max(self.total - 1, 0)
+        host = host_of(url)
+        if number := self._hosts[host]:
+            self._beyond -= number > COUNTED_OF_HOST
+            self._hosts[host] = number - 1
+        if number <= 1:
+            del self._hosts[host]
+
+    def at_most(self, number: int) -> None:
+        """Count no more pages than there are URLs in the frontier: some may have gone to other drones."""
+        self.total = min(self.total, number)
+        if self._beyond > self.total:
+            self._forget()
+
+    def is_full(self, host: str) -> bool:
+        """True if this host has more to do than it can for a while."""
+        return self._hosts[host] >= MAX_OF_HOST
+
+    def hosts(self) -> dict[str, int]:
+        """Return the hosts whose pages do not all count, for a checkpoint."""
+        return {host: number for host, number in self._hosts.items() if number > COUNTED_OF_HOST}
+
+    def _forget(self) -> None:
+        self._hosts.clear()
+        self._beyond = 0

@@ -1,11 +1,13 @@
-"""Hosts that say 304 of pages that have changed."""
+"""What a fetch says beside the one before: whose 304 is believed, and which answer goes with the archived head."""
 
+import gzip
 from random import Random
 
 import pytest
 
+from tests.support.warc_crawl import exchange
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.crawl.revisit.page_judgement import CHECK, LONG, MOST, SURE, Honesty
+from webcrawl.crawl.revisit.page_judgement import CHECK, LONG, MOST, SURE, Honesty, judged
 from webcrawl.crawl.revisit.record import PageRecord
 
 CHANGED, SAME = Judged(Change.CHANGED, By.TEXT), Judged(Change.UNCHANGED, By.STATUS)
@@ -73,3 +75,26 @@ def test_it_is_kept(honesty):
 
     assert plainly(again, f"http://h{MOST}.test/") == 1.0
     assert plainly(again, "http://h0.test/") < 0.1
+
+
+BODY, STORED = b"<p>text", 1.7e9
+
+
+def answer(*, plain):
+    found = exchange("http://a.test/", BODY)
+    if not plain:
+        found.payload = gzip.compress(BODY)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("was_plain", "is_plain", "stored"),
+    [(True, True, STORED), (False, False, STORED), (True, False, STORED), (False, True, 0.0)],
+)
+def test_it_is_archived_anew_where_nobody_could_read_it(was_plain, is_plain, stored):
+    """The head of a plain answer would go with a coded payload. Else the earlier answer is referred to."""
+    record = PageRecord("http://a.test/", digest=7, stored=STORED, copy_of="http://b.test/", plain=was_plain)
+    found = judged(record, answer(plain=is_plain), 7, lambda: None)
+
+    assert (found.change, found.by) == (Change.UNCHANGED, By.DIGEST)
+    assert (found.stored, found.copy_of) == (stored, "http://b.test/" if stored else "")
