@@ -11,8 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
-from webcrawl.base.program import INTERRUPTED, NAME
-from webcrawl.base.standard_streams import open_missing
+from webcrawl.base.program import INTERRUPTED, NAME, open_missing
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
@@ -52,7 +51,7 @@ def _run() -> None:
     os.environ[NAME] = "webcrawl"
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"  # before a scrapy.cfg, which may be another project's
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
-    from webcrawl.tools.tool_run import refusal, run_tool  # noqa: PLC0415 - --version need not wait
+    from webcrawl.tools.tool_command import refusal, run_tool  # noqa: PLC0415 - --version need not wait
 
     status = run_tool(sys.argv[1:])
     if status is not None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 
-from webcrawl.base.standard_streams import open_missing
+from webcrawl.base.program import open_missing
 from webcrawl.tools.tool_command import ToolCommand
 
 __path__ = [str(Path(__file__).parent / room / "commands") for room in ("tools", "lab")]

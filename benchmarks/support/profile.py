@@ -80,7 +80,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/crawl/robots_hearing.py": ROBOTS,
     "webcrawl/crawl/fetching.py": HTTP,
     "webcrawl/content/html/": PARSING,
-    "webcrawl/crawl/page_reading.py": PARSING,
+    "webcrawl/crawl/page_links.py": PARSING,
     "webcrawl/urls/": URLS,
     "webcrawl/urls/url_fingerprint.py": SEEN,
     "webcrawl/urls/recent_urls.py": SEEN,

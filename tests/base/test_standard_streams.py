@@ -13,7 +13,7 @@ from webcrawl.store.jobdir import stats_file
 CLOSED = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]
 LOOK = """
 import os, sys
-from webcrawl.base.standard_streams import open_missing
+from webcrawl.base.program import open_missing
 open_missing()
 streams = sys.stdin, sys.stdout, sys.stderr
 first = os.open(os.devnull, os.O_RDONLY)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.frontiers import OK, make
 from webcrawl.base.model import Link, Outcome
-from webcrawl.crawl.feeding import SLICE, Feeding
+from webcrawl.crawl.crawl import SLICE, Feeding
 from webcrawl.store.crawldb import CrawlDB
 
 FAST = Outcome(200, 0.1)  # its host is due again after a second

@@ -9,7 +9,6 @@ from tests.support.examples import in_campaign
 from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Outcome, Status, Timings
 from webcrawl.crawl import crawl as crawl_module
-from webcrawl.crawl import feeding
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.seen import disk
 from webcrawl.frontier.seen.protocol import Layout
@@ -140,7 +139,7 @@ class Small:
 def test_a_crawl_comes_to_its_end_and_has_all(tmp_path, monkeypatch, seed):
     """However seeds, links, merges, failures and restarts follow each other: all that can be reached, and once."""
     random = Random(seed)
-    for module in (feeding, crawl_module):
+    for module in (crawl_module,):
         monkeypatch.setattr(module, "SLICE", random.choice([1, 3, 500]))
     small = Small(tmp_path, random)
     try:

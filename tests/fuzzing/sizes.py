@@ -18,7 +18,7 @@ from webcrawl.content.html import embedded_addresses, link_kinds, mimetype
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.encodings import decode, encoding_of, from_content
 from webcrawl.content.html.link_reader import LinkReader, with_query
-from webcrawl.crawl.page_reading import ftp_links, menu_links
+from webcrawl.crawl.page_links import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader

@@ -12,7 +12,7 @@ from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
 from webcrawl.base.model import Exchange
 from webcrawl.content.html.link_kinds import Found
-from webcrawl.crawl.page_reading import ftp_links, menu_links
+from webcrawl.crawl.page_links import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.ftp_listing import LISTING

@@ -24,7 +24,7 @@ ROOMS = {  # from the ground up: a room, and the rooms that its modules may impo
 DOORS = {"__main__", "commands", "items", "settings"}  # the documented modules beside the rooms
 WITH_SCRAPY = (
     *("webcrawl.adapter", "webcrawl.tools.commands", "webcrawl.tools.tool_command", "webcrawl.lab.commands"),
-    *("webcrawl.tools.tool_run", "webcrawl.lab.members", "webcrawl.__main__"),
+    *("webcrawl.tools.tool_command", "webcrawl.lab.members", "webcrawl.__main__"),
     "webcrawl.lab.walks.spider",
 )
 # Subprocesses and programs of the commands: they have a Scrapy settings object or a crawler in their hands.

@@ -9,7 +9,7 @@ from tests.support.net_ftp import client, real
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
 from tests.support.waiting import eventually
 from webcrawl.base.model import Timings
-from webcrawl.crawl.page_reading import ftp_links
+from webcrawl.crawl.page_links import ftp_links
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import AddressRefused, BadUrl, ConnectFailed, DnsFailed
 from webcrawl.net.protocols import Access

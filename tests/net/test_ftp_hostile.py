@@ -10,7 +10,7 @@ from tests.support.examples import examples
 from tests.support.net_ftp import Script, ask, client
 from tests.support.net_http import LOOPS, run, serving
 from webcrawl.base.model import Exchange, Status
-from webcrawl.crawl.page_reading import ftp_links
+from webcrawl.crawl.page_links import ftp_links
 from webcrawl.net.errors import ConnectionLost, EmptyAnswer, FetchError, TimedOut
 from webcrawl.net.ftp_session import NotFtp, ReplyTooLong
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.cases import cases
 from webcrawl.content.html.link_kinds import Found
-from webcrawl.crawl.page_reading import ftp_links
+from webcrawl.crawl.page_links import ftp_links
 from webcrawl.net.errors import BadAnswer, BadUrl
 from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.ftp_listing import entries, list_entry, mlsd_entry

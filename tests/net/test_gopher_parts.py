@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import cases
-from webcrawl.crawl.page_reading import menu_links
+from webcrawl.crawl.page_links import menu_links
 from webcrawl.net.errors import BadUrl
 from webcrawl.net.gopher import Item, ends, is_refusal, item_url, items, parse_gopher, plain
 from webcrawl.urls.canonical import InvalidUrl, canonical

@@ -3,7 +3,7 @@
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl.tools.supervisor.plan import given_by_command
+from webcrawl.tools.supervisor.hive_run import given_by_command
 
 
 @pytest.mark.parametrize(

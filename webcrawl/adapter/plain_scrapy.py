@@ -21,7 +21,7 @@ from webcrawl.base.program import name_program
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.link_kinds import PageLink
 from webcrawl.content.page import Page
-from webcrawl.crawl.page_reading import LISTINGS
+from webcrawl.crawl.page_links import LISTINGS
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 PACKAGE = f"{__name__.partition('.')[0]}."

@@ -22,7 +22,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from webcrawl.base.own_process import PYTHON, environment
+from webcrawl.base.program import PYTHON, environment
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Protocol
 
 from webcrawl.base.model import Link, Packed, is_needed, may_need, pack_found, url_of
+from webcrawl.base.numbers import fitting
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.base.readable import count
-from webcrawl.base.row_bound import fitting
 from webcrawl.crawl.redirect_chain import cookie_header, has_asked
 from webcrawl.frontier.core import Heard
 from webcrawl.frontier.protocol import Frontier

@@ -13,8 +13,7 @@ from webcrawl.content.html.link_kinds import ALL_LOGGED
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.copies import ReadCopies
 from webcrawl.crawl.missing_pages import MissingPages
-from webcrawl.crawl.page_links import LinkRules, PageLinks
-from webcrawl.crawl.page_reading import PageReading
+from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.visitor import PageStates, Visitor

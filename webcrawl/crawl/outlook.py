@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from webcrawl.crawl.away_servers import AwayServers
 from webcrawl.crawl.parts import Parts
-from webcrawl.frontier.wait_words import Waits
+from webcrawl.crawl.seeding import AwayServers
+from webcrawl.frontier.host_facts import Waits
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import mix
 

@@ -4,12 +4,171 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from webcrawl.base.readable import count, megabytes, short
+from webcrawl.base.model import FAILURES, Status
+from webcrawl.base.readable import by_type, count, megabytes, short
+from webcrawl.crawl.crawl_log import CUT
+from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
+from webcrawl.crawl.lost_requests import NAMELESS
+from webcrawl.crawl.score_book import MILLI
+from webcrawl.frontier.core import CUT_SHORT
+from webcrawl.store.jobdir import revisit_figures, stats_file
 from webcrawl.store.jobdir.figures import Turns
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
+
+Figures = Mapping[str, Any]
+COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest of the sentence
+    f"frontier/{CUT_SHORT}": ("page", "cut short: the body ended early, or time was up, at every attempt"),
+    "flaw/unrendered": ("page", "as sent: the browser had no time for them, or gave no document (unrendered)"),
+    "scores/failed": ("page", "without a score, though fetched and kept: the scorer failed, as the log says"),
+    "redis_seeds/bad": ("seed", "from the server refused, as the log says"),
+    "seed_lists_away": ("list", "of seeds cannot be read to the end, as the log says: the next run tries again"),
+    UNKEPT: ("request", "of the spider lost, as the log says: they could not be kept"),
+    NAMELESS: (
+        "request",
+        f"ended with status {Status.NO_METHOD:d}: the spider no longer has the methods or values that they name",
+    ),
+    "hive/refused": ("item", "of letters from the hive's server refused in this run, as the log says"),
+    "since/unasked": ("answer", "stored whole: the CDX server of -a since did not answer, as the log says"),
+}
+
+
+def _counted(figures: Figures) -> Iterator[str]:
+    for key, (noun, text) in COUNTED.items():
+        if number := figures.get(key, 0):
+            yield f"{count(number, noun)} {text}"
+
+
+def _no_pages(figures: Figures) -> Iterator[str]:
+    """Yield the URLs whose answers are no pages, over all runs; errors of servers have a line of their own."""
+    if found := stats_file.without_page(_outcomes(figures)):
+        each = ", ".join(f"{status}: {many}" for status, many in found.items())
+        yield f"{count(sum(found.values()), 'URL')} gave no page ({each})"
+
+
+def _errors(figures: Figures) -> Iterator[str]:
+    """Yield the answers that are no pages, or seem to be none, over all runs, repeats included."""
+    statuses = sorted(stats_file.SERVER_ERRORS)
+    errors = {str(status): many for status in statuses if (many := figures.get(f"status/{status}"))}
+    walls, others = stats_file.recognised(figures)
+    others.pop("shell", None)  # pages that need scripts have a line of their own
+    for found, what in ((errors, "are errors of servers"), (walls, "are walls"), (others, "seem to be no pages")):
+        if found:
+            each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
+            ended = _ended(figures) if found is errors else ""
+            yield f"answers that {what}: {sum(found.values())}, repeats included ({each}){ended}"
+
+
+def _ended(figures: Figures) -> str:
+    """Of the URLs that are not asked for again after such an error: the last one of a host that fell over is one."""
+    lost = sum(many for status, many in _outcomes(figures).items() if int(status) in stats_file.SERVER_ERRORS)
+    return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
+
+
+def _unanswered(figures: Figures) -> Iterator[str]:
+    """Yield the URLs that nobody asks for again, though nothing came, over all runs; failures are attempts."""
+    if ended := {status: many for status, many in _outcomes(figures).items() if many and int(status) in FAILURES}:
+        each = ", ".join(f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True))
+        urls = count(sum(ended.values()), "URL")
+        yield f"{urls} ended without a usable answer ({each}), and crawl.log has them"
+
+
+def _outcomes(figures: Figures) -> Mapping[Any, int]:
+    """Return how many URLs ended with which status; a hive's statuses are strings."""
+    found: Mapping[Any, int] = (figures.get("statistics") or {}).get("outcomes", {})
+    return found
+
+
+def unexpected(figures: Figures) -> Iterator[str]:
+    """Yield what errors of this run cost, and whether they have ended it."""
+    if errors := figures.get("errors", 0):
+        again = "what failed at a page does not get it again"
+        if figures.get("reason") == stats_file.STORE_FAILED:
+            again = "pages since the last checkpoint come again"
+        yield f"{count(errors, 'unexpected error')}: see logs/errors.log; {again}"
+    if figures.get("reason") == stats_file.ERROR_BREAKER:
+        yield "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it"
+
+
+def _too_long(figures: Figures) -> Iterator[str]:
+    """Yield the answers of which only the beginning is kept, over all runs."""
+    if answers := figures.get("truncated/length", 0):
+        kinds = {name.removeprefix(CUT): number for name, number in figures.items() if name.startswith(CUT)}
+        types = f" ({by_type(kinds)})" if kinds else ""
+        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE{types}: what is behind that is not in the crawl"
+
+
+def _sitemaps(figures: Figures) -> Iterator[str]:
+    """Yield the sitemaps that were fetched, which are no pages, and what they brought, over all runs."""
+    if sitemaps := figures.get("sitemaps", 0):
+        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
+
+
+def _scripts(figures: Figures) -> Iterator[str]:
+    """Yield the pages without the text that their scripts make, over all runs."""
+    if pages := figures.get("need_scripts", 0):
+        more = "more than " if figures.get("need_scripts/others") else ""
+        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
+        new = "; a complete crawl, in a new JOBDIR"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
+    if refused := figures.get(stats_file.REFUSED, 0):
+        begin = f"{stats_file.REFUSED}/"
+        kinds = {name.removeprefix(begin): many for name, many in figures.items() if name.startswith(begin) and many}
+        each = ", ".join(f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1]))
+        yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): docs/browser.md says why"
+
+
+def _scores(figures: Figures) -> Iterator[str]:
+    """Yield what a SCORER gave, over all runs."""
+    if pages := figures.get("scores/pages", 0):
+        yield f"{count(pages, 'page')} scored, {figures['scores/thousandths'] / pages / MILLI:.2f} on average"
+
+
+def _known(figures: Figures) -> Iterator[str]:
+    """Yield the pages that an earlier crawl had already, over all runs."""
+    same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
+    if same or known:
+        again, size = f"{count(known, 'answer')} sent again the same", megabytes(figures["since/bytes"])
+        yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
+    changed, gone = figures.get("since/changed", 0), figures.get("since/gone", 0)
+    if changed or gone:
+        yield f"{count(changed, 'page')} changed since the earlier crawl, {gone} gone (404, 410 or moved for good)"
+
+
+def _stored(figures: Figures) -> Iterator[str]:
+    """Yield the files that the store has, over all runs, and those that it has not yet."""
+    if "store/files" in figures:
+        waits = f", {figures['store/waiting']} still to be sent or verified" if figures["store/waiting"] else ""
+        yield f"{count(figures['store/files'], 'file')} in the store ({megabytes(figures['store/bytes'])}){waits}"
+
+
+def _walk(figures: Figures) -> Iterator[str]:
+    """Yield the progress of a random walk, over all runs."""
+    if "walk/visits" in figures:
+        steps = figures["walk/steps"]
+        yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
+
+
+def _revisits(figures: Figures) -> Iterator[str]:
+    """Yield the results of fetching pages again, over all runs."""
+    revisits = revisit_figures.figures_of(figures)
+    if revisits is not None:
+        yield revisit_figures.in_words(revisits)
+
+
+Sentences = tuple[Callable[[Figures], Iterator[str]], ...]
+WRONG: Sentences = (_no_pages, _errors, _unanswered, _too_long, _scripts, unexpected, _counted)
+KNOWN: Sentences = (_known,)
+DONE: Sentences = (_sitemaps, _scores, _walk, _revisits, _known, _stored)
+
+
+def sentences(figures: Figures, *, of: Sentences) -> Iterator[str]:
+    """Yield what these functions say of the figures, one after the other."""
+    for say in of:
+        yield from say(figures)
+
 
 INTERVAL = 10.0  # seconds in which the rate is measured, and between two lines in the log
 BLINK = 0.5  # seconds between two updates of a live line

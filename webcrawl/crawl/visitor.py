@@ -13,8 +13,7 @@ from webcrawl.content.page import Page
 from webcrawl.content.preferences.stated_preferences import kept
 from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, wall_of
 from webcrawl.crawl.missing_pages import MissingPages
-from webcrawl.crawl.page_links import LinkRules, PageLinks
-from webcrawl.crawl.page_reading import PageReading
+from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.redirect_chain import follow
 from webcrawl.crawl.withholding import Owners, withhold

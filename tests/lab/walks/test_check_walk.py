@@ -7,8 +7,7 @@ import msgpack
 import pytest
 
 from tests.support.walks import Walk
-from webcrawl.lab.walks.check_walk import check_walk
-from webcrawl.lab.walks.walkers import WalkRules
+from webcrawl.lab.walks.walkers import WalkRules, check_walk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 

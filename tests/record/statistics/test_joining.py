@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from tests.support.examples import in_campaign
 from webcrawl.record.statistics.statistics import Statistics, figures, joined
 from webcrawl.record.statistics.tally import Hosts, Tally
-from webcrawl.store.jobdir.series import SLOTS, Series
-from webcrawl.store.jobdir.stats_file import MOST, added_tables
+from webcrawl.store.jobdir.stats_file import MOST, SLOTS, Series, added_tables
 
 KEY = bytes(range(16))
 KINDS = ("text/html", "text/plain; charset=x", "image/png", "application/pdf")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from webcrawl.base.dates import digits, iso
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
+from webcrawl.base.numbers import FEW
 from webcrawl.base.readable import ReadableFormatter, readable, url_without_credentials
-from webcrawl.base.row_bound import FEW
 from webcrawl.record import pagefiles
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.log_lines import (

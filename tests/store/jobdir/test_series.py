@@ -1,6 +1,6 @@
 """Downloads over time, in bounded memory."""
 
-from webcrawl.store.jobdir.series import Series
+from webcrawl.store.jobdir.stats_file import Series
 
 NOW = 1_700_000_000_500
 

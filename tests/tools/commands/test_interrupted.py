@@ -28,7 +28,7 @@ SCRAPY = CODE.format(module="scrapy.cmdline", call="execute")
 @pytest.mark.parametrize(
     ("code", "at", "words"),
     [
-        (WEBCRAWL, "webcrawl.tools.tool_run", ["verify", "nowhere"]),
+        (WEBCRAWL, "webcrawl.tools.tool_command", ["verify", "nowhere"]),
         (WEBCRAWL, "scrapy.cmdline", ["crawl", "http://127.0.0.1:1/"]),
         (SCRAPY, "webcrawl.adapter.finished_crawl", ["crawl", "http://127.0.0.1:1/"]),
     ],

@@ -17,8 +17,7 @@ from scrapy.settings import Settings
 from tests.house.test_start import OTHERS
 from tests.support.jobs import stopped
 from tests.support.places import ROOT
-from webcrawl.tools.tool_command import ToolCommand
-from webcrawl.tools.tool_run import run_tool
+from webcrawl.tools.tool_command import ToolCommand, run_tool
 
 FRAMEWORKS = {"scrapy", "twisted", "parsel", "itemadapter"}
 HEAVY = {"numpy", "asyncio", "sqlite3", "lxml", "cryptography", "webcrawl.settings"}

@@ -8,7 +8,7 @@ import pytest
 from tests.support.reports import Report
 from webcrawl.base import numbers
 from webcrawl.record.statistics.statistics import Statistics
-from webcrawl.store.jobdir.series import Series
+from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Column, table

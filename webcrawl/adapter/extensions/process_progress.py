@@ -20,7 +20,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.live_line import LiveLine
 from webcrawl.base.readable import count, megabytes, pace, short
 from webcrawl.crawl import progress
-from webcrawl.crawl.figure_sentences import unexpected
+from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives.archives import Archives
 
 logger = logging.getLogger(__name__)

@@ -22,12 +22,12 @@ from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.readable import readable
-from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.registry import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
+from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.seeds.seed_source import UNSENT, BadLineError, has_credentials, seed_url
 

@@ -8,7 +8,7 @@ from webcrawl.adapter.pipelines.ends import on_end
 from webcrawl.adapter.pipelines.output import LogPipeline, at_hand, is_plain, link_columns
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.row_bound import FEW
+from webcrawl.base.numbers import FEW
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.page import Page
 from webcrawl.store.jobdir.log_lines import link_lines, page_lines, unlogged

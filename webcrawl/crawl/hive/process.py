@@ -22,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.base.doubling import Doubling
-from webcrawl.base.own_process import environment
+from webcrawl.base.program import environment
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.disk import appending, regular
 

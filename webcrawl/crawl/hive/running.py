@@ -16,7 +16,6 @@ from inspect import isawaitable
 from typing import Any
 
 from webcrawl.base.errors import with_place
-from webcrawl.crawl.away_servers import Absence
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
@@ -26,6 +25,7 @@ from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import REFUSALS, Reign, Report, State
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
+from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

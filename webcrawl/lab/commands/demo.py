@@ -25,8 +25,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
 from webcrawl.adapter.user_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.own_process import PYTHON, environment
-from webcrawl.base.program import name_program
+from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.commands.crawl import OneSignal

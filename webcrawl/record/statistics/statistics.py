@@ -17,8 +17,7 @@ from webcrawl.base.page_values import walled
 from webcrawl.content.recognise import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
-from webcrawl.store.jobdir.series import Series
-from webcrawl.store.jobdir.stats_file import MOST
+from webcrawl.store.jobdir.stats_file import MOST, Series
 
 TYPES, DOMAINS, REASONS, SCRIPTED = 512, 2048, 64, 4096  # names counted by themselves
 DEEPEST = 255  # depths from here on are counted together

@@ -17,8 +17,8 @@ import numpy as np
 
 from webcrawl.base.dates import iso, read_iso
 from webcrawl.base.model import Link
+from webcrawl.base.numbers import FEW, fitting
 from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
-from webcrawl.base.row_bound import FEW, fitting
 from webcrawl.base.url_text import visible
 from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
 from webcrawl.store.errors import DamagedFile

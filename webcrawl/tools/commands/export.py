@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
-from webcrawl.base.own_process import PYTHON, environment
-from webcrawl.base.program import INTERRUPTED, program
+from webcrawl.base.program import INTERRUPTED, PYTHON, environment, program
 from webcrawl.base.readable import count
 from webcrawl.tools.commands.console import complain, say
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
@@ -27,7 +26,7 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from webcrawl.tools.made_tables import Made
+    from webcrawl.tools.documents_export import Made
     from webcrawl.urls.exclusion_rules import Forgotten
 import logging
 
@@ -149,7 +148,7 @@ def _crawls(folder: Path) -> Iterator[Path]:
 
 def _made_by(crawls: Iterable[Path]) -> Made:
     """All documents that these crawls have made."""
-    from webcrawl.tools.made_tables import Made  # noqa: PLC0415 - as above
+    from webcrawl.tools.documents_export import Made  # noqa: PLC0415 - as above
 
     made = Made("documents")
     for crawl in crawls:
@@ -178,7 +177,7 @@ def _note(sources: list[str], note: Path) -> None:
 
 def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
     """Has `scrapy process` make them in this folder, or go on with it; returns its exit status."""
-    from webcrawl.tools.supervisor.plan import given_by_command  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.hive_run import given_by_command  # noqa: PLC0415 - as above
 
     given = {**given_by_command(settings), "OUTPUTS": "documents", "JOBDIR": str(jobdir), "LOG_ENABLED": "True"}
     options = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
@@ -253,8 +252,11 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.place import Place, below  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
-    from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
-    from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.crawls import (  # noqa: PLC0415 - as above
+        JobDir,
+        crawls_of,
+        hive_of,
+    )
 
     _log_aloud()
     given, keep = (read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS)

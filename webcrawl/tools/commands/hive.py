@@ -103,8 +103,7 @@ class Command(BaseRunSpiderCommand):
 
 
 def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_run import HiveRun  # noqa: PLC0415 - as above, here and below
-    from webcrawl.tools.supervisor.plan import Plan  # noqa: PLC0415
+    from webcrawl.tools.supervisor.hive_run import HiveRun, Plan  # noqa: PLC0415 - as above
 
     if opts.pin and not hasattr(os, "sched_setaffinity"):
         raise CannotStart("--pin: this system keeps no process on a core")

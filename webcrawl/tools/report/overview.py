@@ -14,9 +14,9 @@ from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import WORDS, help_for, shares
-from webcrawl.crawl.figure_sentences import KNOWN, WRONG, Sentences, sentences
+from webcrawl.crawl.progress import KNOWN, WRONG, Sentences, sentences
 from webcrawl.store.jobdir import left_out, stats_file
-from webcrawl.store.jobdir.series import Series
+from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
 from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles

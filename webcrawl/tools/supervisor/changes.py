@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.own_process import environment
+from webcrawl.base.program import environment
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
-from webcrawl.tools.supervisor.plan import command, given_by_command
+from webcrawl.tools.supervisor.hive_run import command, given_by_command
 from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"

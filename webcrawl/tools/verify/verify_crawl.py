@@ -30,9 +30,8 @@ from webcrawl.record.warc.check_archive import Index, check_archive
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.crawls import JobDir, is_crawl, is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
-from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import SHAPES, check_lines, check_requests, check_tags
 from webcrawl.store.jobdir.meta_row import STATISTICS, is_clean
 from webcrawl.store.jobdir.outputs import check_length, crc_of, each_noted, length_of, lengths
@@ -43,7 +42,7 @@ from webcrawl.store.write_ahead_log import check_log
 P = ParamSpec("P")
 ABSENT = "absent "  # before a name, among the figures: a finished file that its owner has taken away
 # What only some crawls have, by its row in the table meta: the dotted path of a check that is loaded for those alone.
-CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.check_walk.check_walk"}
+CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.walkers.check_walk"}
 TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
 
 
