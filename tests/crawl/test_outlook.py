@@ -8,7 +8,7 @@ import pytest
 
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.seeding import Absence, AwayServers
-from webcrawl.frontier.host_facts import CRAWL_DELAY, Waits
+from webcrawl.frontier.wait_words import CRAWL_DELAY, Waits
 
 LONG = Waits(host="a.test", seconds=58.0, rule=CRAWL_DELAY)
 SAID = "waits 58 s between requests to a.test (Crawl-delay)"

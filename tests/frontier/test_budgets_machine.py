@@ -15,7 +15,7 @@ from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
-from webcrawl.frontier.domains import DomainTable
+from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB

@@ -15,7 +15,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import count, megabytes, pace
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import DONE, WRONG, sentences
-from webcrawl.frontier.host_facts import FAILING, Waits
+from webcrawl.frontier.wait_words import FAILING, Waits
 from webcrawl.store.jobdir import left_out, stats_file
 from webcrawl.store.jobdir.crawls import for_reading
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.seeding import AwayServers
-from webcrawl.frontier.host_facts import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import mix
 

@@ -32,11 +32,11 @@ from webcrawl.frontier.health import (
     returned,
     soon,
 )
-from webcrawl.frontier.host_facts import RETRY_AFTER
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import attempts, has_failed, is_plain
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.wait_words import RETRY_AFTER
 from webcrawl.store.jobdir.host_row import behind_wall
 
 HOSTS = 1 << 16

@@ -15,7 +15,7 @@ from zlib import crc32
 
 from webcrawl.base.model import Packed, is_found, is_requisite, is_seed, url_of
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.domains import FAMILIES, TOP, Domain, DomainTable, Place
+from webcrawl.frontier.domain_table import FAMILIES, TOP, Domain, DomainTable, Place
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 

@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 
 from webcrawl.base import zstd_frame
-from webcrawl.frontier.domains import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.hosts_set_aside import Entry, unpack
 from webcrawl.frontier.seen import content, known_keys
 from webcrawl.frontier.seen.portions import Portion

@@ -13,7 +13,6 @@ from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.core import Core, Hooks, Queues, Rules
 from webcrawl.frontier.demand import LATE, Demand
 from webcrawl.frontier.domains import Domains
-from webcrawl.frontier.host_facts import NO_WAY
 from webcrawl.frontier.host_handover import HostHandover
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_origins import OF_HOST
@@ -25,6 +24,7 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.rotation import Revisits, Rotation
 from webcrawl.frontier.url_selection import DEAR, UrlSelection
+from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import FailedRow, Health, State, given_up
 
 
@@ -247,7 +247,10 @@ class Frontier:
 
     def add(self, records: Iterable[bytes]) -> None:
         """Puts packed links into the front-end, each at the level that prioritizer and priority give it."""
-        added = self.core.queues.front.add(records)
+        new = [*records]
+        if self.domains.folds is not None:
+            self.domains.known.entered(new)
+        added = self.core.queues.front.add(new)
         self.core.queued += added
         self.counters["added"] += added
 

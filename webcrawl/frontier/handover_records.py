@@ -11,7 +11,7 @@ from typing import Any
 
 from webcrawl.base.model import Packed
 from webcrawl.frontier.budgets import Budgets, domain_of
-from webcrawl.frontier.domains import TOP
+from webcrawl.frontier.domain_table import TOP
 from webcrawl.frontier.host_queues import Listed
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall

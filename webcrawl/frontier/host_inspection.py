@@ -6,24 +6,10 @@ from webcrawl.base.model import Link, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import LONGER, gap
-from webcrawl.frontier.host_facts import (
-    ASIDE,
-    CRAWL_DELAY,
-    FAILURE,
-    NEW,
-    POLITENESS,
-    RETRY_AFTER,
-    WALL,
-    WHY,
-    DomainFacts,
-    HostFacts,
-    Waits,
-    domain_facts,
-    facts_of,
-    is_crawl_delay,
-)
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts, domain_facts, facts_of, is_crawl_delay
 from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
+from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NEW, POLITENESS, RETRY_AFTER, WALL, WHY, Waits
 from webcrawl.store.jobdir.host_row import behind_wall
 
 MOST = 1000  # URLs that are shown of one host

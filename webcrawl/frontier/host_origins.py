@@ -13,8 +13,8 @@ from itertools import islice
 from webcrawl.base.model import Link, Outcome, Packed, Status, url_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.health import origin_of, returns
-from webcrawl.frontier.host_facts import ROBOTS
 from webcrawl.frontier.hosts import Host, HostTable
+from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
 
 # Records of one host. Anybody may link to all ports of a host: the origins beyond these have one record together.

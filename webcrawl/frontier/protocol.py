@@ -15,8 +15,8 @@ from webcrawl.base.model import Link, Outcome, Packed
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.core import Decision, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
-from webcrawl.frontier.host_facts import Waits
 from webcrawl.frontier.politeness import Politeness
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
 
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]

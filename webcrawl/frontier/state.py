@@ -12,7 +12,7 @@ import msgpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
-from webcrawl.frontier.domains import DomainTable
+from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.front_end import FrontEnd

@@ -14,11 +14,11 @@ from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import FrontEnd, Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, row_of
-from webcrawl.frontier.host_facts import ROBOTS
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.places import Places
+from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
 DROPS = 256  # URLs of one host dropped per turn

@@ -19,11 +19,11 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.core import CUT_SHORT, Heard, Hooks, Rules, Shape
 from webcrawl.frontier.demand import R
-from webcrawl.frontier.host_facts import Waits
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
 
 NEVER = float("inf")

@@ -16,8 +16,8 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.check_state import check_domains
 from webcrawl.frontier.families import families
-from webcrawl.frontier.families.families import Memory
 from webcrawl.frontier.families.learning import DomainLearning
+from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import SavedQueues

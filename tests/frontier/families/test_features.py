@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.frontier.families.families import ENTRY, FIRST, LARGEST, Memory
 from webcrawl.frontier.families.features import LOOKED_AT, Features
+from webcrawl.frontier.families.memory import ENTRY, FIRST, LARGEST, Memory
 from webcrawl.frontier.families.shapes import shape_of
 
 

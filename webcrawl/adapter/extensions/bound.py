@@ -17,7 +17,7 @@ from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.crawl.outlook import Outlook
-from webcrawl.frontier.host_facts import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
+from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 from webcrawl.store.jobdir.figures import Turns
 
 INTERVAL = 1.0  # seconds between two looks

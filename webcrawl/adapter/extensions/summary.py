@@ -21,7 +21,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened
 from webcrawl.crawl.progress import stopped_by
-from webcrawl.frontier.host_facts import Waits
+from webcrawl.frontier.wait_words import Waits
 from webcrawl.net.identity.request_signing import form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
 

@@ -9,91 +9,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
-
-import msgpack
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.families.learning import Brings, DomainLearning, Said
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-
-FIRST, LARGEST = 1 << 14, 1 << 16  # bytes of a filter: each has twice the room of the one before
-ENTRY = 2  # bytes for an entry: then a further one is taken for known once in two hundred times
-
-
-class Memory:
-    """Remembers the last numbers of 32 bits that were added: at least as many as one of its filters has room for."""
-
-    __slots__ = ("count", "old", "unsaved", "young")
-
-    def __init__(self) -> None:
-        self.young, self.old = bytearray(FIRST), bytes(FIRST)
-        self.count = self.unsaved = 0  # entries of the younger, and those that no saved copy has
-
-    def pack(self) -> bytes:
-        packed: bytes = msgpack.packb((bytes(self.young), self.old, self.count))
-        self.unsaved = 0
-        return packed
-
-    @classmethod
-    def unpack(cls, data: bytes) -> Self:
-        """ValueError or TypeError if it is not what `pack` gave."""
-        found: Any = msgpack.unpackb(data)
-        young, old, count = found
-        if not (len(young) & -len(young)) == len(young) or not FIRST <= len(old) <= len(young) <= LARGEST:
-            raise ValueError("a memory of another size")
-        memory = cls()
-        memory.young, memory.old, memory.count = bytearray(young), old, count
-        return memory
-
-    @property
-    def room(self) -> int:
-        """Entries of the younger filter, at most."""
-        return len(self.young) // ENTRY
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return len(self.young) + len(self.old)
-
-    def add(self, number: int) -> bool:
-        """Adds a number; returns whether it was not in it. Without a loop: it is called a hundred times per page."""
-        mixed, young = number * 0x9E3779B97F4A7C15, self.young
-        mask = len(young) - 1
-        bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
-        one, two, three = number >> 3 & mask, mixed >> 18 & mask, mixed >> 40 & mask
-        if young[one] & bit and young[two] & second and young[three] & third:
-            return False
-        old = self.old
-        known = old[one & (before := len(old) - 1)] & bit and old[two & before] & second and old[three & before] & third
-        if self.count * ENTRY > mask:
-            return self._grow().add(number) and not known
-        young[one] |= bit
-        young[two] |= second
-        young[three] |= third
-        self.count += 1
-        self.unsaved += 1
-        return not known
-
-    def _grow(self) -> Self:
-        """The younger filter is full."""
-        self.old, self.count = bytes(self.young), 0
-        self.young = bytearray(min(2 * len(self.young), LARGEST))
-        return self
-
-    def has(self, number: int) -> bool:
-        """Whether a number is in it."""
-        mixed = number * 0x9E3779B97F4A7C15
-        bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)
-        one, two, three = number >> 3, mixed >> 18, mixed >> 40
-        for bits in (self.young, self.old):
-            mask = len(bits) - 1
-            if bits[one & mask] & bit and bits[two & mask] & second and bits[three & mask] & third:
-                return True
-        return False
-
 
 START = 32  # pages of a domain before anything is learnt of it
 FAMILIES = 16 << 10  # bytes of a domain's families, as objects; its memory comes to them
@@ -151,6 +72,10 @@ class Families:
         else:
             learning.passed(url)
             self._looks[url] = None
+
+    def pass_over(self, url: str) -> None:
+        """A page has such a body, and is not looked at."""
+        self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """A page has these links, or a redirect has this target."""

@@ -10,8 +10,8 @@ from zlib import crc32
 
 import msgpack
 
-from webcrawl.frontier.families.families import Memory
 from webcrawl.frontier.families.features import Features, words_of
+from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 
 MOST = 128  # families of a domain

@@ -12,7 +12,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.markup import Html, tag
 from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
-from webcrawl.frontier.host_facts import FOR_OWNERS
+from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
 from webcrawl.tools.account.site_account import Account, AccountRow, unknown
 from webcrawl.tools.report.elements import Column, note, section, standalone_page, table

@@ -13,7 +13,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-from webcrawl.frontier.domains import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.crawls import JobDir

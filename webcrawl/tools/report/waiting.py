@@ -8,7 +8,7 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
-from webcrawl.frontier.domains import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import host_of
 from webcrawl.store.jobdir import left_out
 from webcrawl.tools.report import counter_words as words

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.model import Link, unpack
 from webcrawl.crawl.score_book import NOTE
-from webcrawl.frontier.host_facts import FAILURE, RETRY_AFTER, WALL, DomainFacts, HostFacts
+from webcrawl.frontier.host_facts import DomainFacts, HostFacts
 from webcrawl.frontier.prioritizers.focus import ByFocus
+from webcrawl.frontier.wait_words import FAILURE, RETRY_AFTER, WALL
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.tools.why.noted_links import Later, Linking

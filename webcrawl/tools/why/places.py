@@ -22,7 +22,7 @@ from webcrawl.crawl.revisit.buckets import seconds_of, stamped
 from webcrawl.crawl.revisit.check_revisits import number_of_records, places
 from webcrawl.crawl.revisit.record import ASK, SIGNAL, PageRecord, mark_of, record_in
 from webcrawl.frontier.core import Core
-from webcrawl.frontier.domains import FAMILIES
+from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.seen import known_keys

@@ -1,0 +1,65 @@
+"""The waits of a crawl, in words: the hosts that are left alone, by which rule, and the next turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from webcrawl.base.model import Status
+
+# Rules
+NEW, POLITENESS, CRAWL_DELAY = "new", "politeness", "crawl-delay"
+FAILURE, RETRY_AFTER, WALL, NO_WAY = "failure", "retry-after", "wall", "no-way"
+ROBOTS, ASIDE = "robots", "aside"
+FAILING = frozenset((FAILURE, RETRY_AFTER, NO_WAY, ROBOTS))  # a crawl that ends meanwhile says when it would go on
+WHY = {
+    FAILURE: "after {said} from {host}",
+    RETRY_AFTER: "as {host} asks (Retry-After)",
+    WALL: "for {host} (behind a wall: {wall})",
+    NO_WAY: "for a way to {host}: the network, a proxy, name servers or IPv6 fail, as the log says",
+    ROBOTS: "for the robots.txt of {host}, without which nothing may be asked",
+    ASIDE: "for {host} (set aside)",
+    CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
+}
+FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the host
+    NEW: "the host had not been asked before",
+    POLITENESS: "a multiple of the time that the last answer took, within bounds",
+    CRAWL_DELAY: "the Crawl-delay of its robots.txt",
+    FAILURE: "the last request failed: a wait that doubles each time",
+    RETRY_AFTER: "what the host asked for itself, by Retry-After or a rate limit",
+    WALL: "the host was behind a wall: a wait that doubles each time",
+}
+SAID = {
+    Status.DNS_FAILED: "no address",
+    Status.EXCLUDED: "an inner address",
+    Status.CONNECT_FAILED: "no connection",
+    Status.CONNECTION_LOST: "a lost connection",
+    Status.TIMEOUT: "no answer",
+}
+
+
+@dataclass(slots=True)
+class Waits:
+    """Hosts that are left alone, counted by rule; and the next of them, with the seconds until its turn."""
+
+    rules: Counter[str] = field(default_factory=Counter)
+    host: str = ""
+    origin: str = ""  # scheme, host and port, if only URLs of this origin wait
+    seconds: float = 0.0
+    rule: str = ""
+    wall: str = ""  # the vendor of its wall, if it is behind one
+    said: int = 0  # the status of its last failure, if that is known
+    of_robots: bool = False  # that was its robots.txt's
+
+    def __str__(self) -> str:
+        return f"waits {max(self.seconds, 1):.0f} s {self.why}" if self.host else ""
+
+    @property
+    def why(self) -> str:
+        """For what it waits, in words."""
+        said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
+        why = WHY.get(self.rule, "between requests to {host} (politeness)")
+        host = self.origin or self.host
+        if self.of_robots and self.rule == FAILURE:
+            host += "/robots.txt"
+        return why.format(said=said, host=host, wall=self.wall)
