@@ -51,14 +51,14 @@ class TestSettings:
         mine = {"tests.adapter.test_addon.Shop": 300}
         found = updated(
             {
-                "EXTENSIONS": mine | {"webcrawl.adapter.extensions.process_progress.Progress": None},
+                "EXTENSIONS": mine | {"webcrawl.adapter.extensions.progress.Progress": None},
                 "ITEM_PIPELINES": mine,
             }
         )
 
         extensions = found.getwithbase("EXTENSIONS")
         assert extensions["tests.adapter.test_addon.Shop"] == 300
-        assert extensions["webcrawl.adapter.extensions.process_progress.Progress"] is None
+        assert extensions["webcrawl.adapter.extensions.progress.Progress"] is None
         assert extensions["webcrawl.adapter.extensions.checkpoints.Checkpoints"] == 100
         assert extensions["scrapy.extensions.corestats.CoreStats"] == 0
         assert found.getwithbase("ITEM_PIPELINES").keys() >= {*mine, "webcrawl.adapter.pipelines.warc.WarcPipeline"}

@@ -5,7 +5,7 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from webcrawl.adapter import values
-from webcrawl.adapter.user_settings import default_jobdir
+from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.checks import SettingError
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.support import house
-from webcrawl.adapter.fastpath.install import PRIVATE, UNDOCUMENTED
+from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED
 
 # Documented though underscored (functions of sys and os), or the only names of classes for hints (lxml, google-re2).
 DOCUMENTED = {"_getframe", "_current_frames", "_exit", "_Element", "_FeedParser", "_Regexp"}

@@ -54,10 +54,8 @@ def test_extensions_of_the_users_stand_beside_the_crawls():
     """`-s EXTENSIONS=…` takes away neither checkpoints nor anything else; None switches one off by its name."""
     given = Settings()
     given.setmodule(settings)
-    given.set(
-        "EXTENSIONS", {"myproject.Mine": 500, "webcrawl.adapter.extensions.process_progress.Progress": None}, "cmdline"
-    )
+    given.set("EXTENSIONS", {"myproject.Mine": 500, "webcrawl.adapter.extensions.progress.Progress": None}, "cmdline")
 
     found = build_component_list(given.getwithbase("EXTENSIONS"))
-    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.adapter.extensions.process_progress.Progress"}
+    assert set(settings.EXTENSIONS_BASE) - set(found) == {"webcrawl.adapter.extensions.progress.Progress"}
     assert "myproject.Mine" in found

@@ -67,7 +67,7 @@ COMPONENTS: dict[str, Any] = {
     "DOWNLOADER": "webcrawl.adapter.archive_reading.RereadingDownloader",
 }
 EXTENSIONS = {
-    "webcrawl.adapter.extensions.process_progress.Progress": None,
+    "webcrawl.adapter.extensions.progress.Progress": None,
     "webcrawl.adapter.extensions.bound.Bound": None,
     "webcrawl.adapter.extensions.summary.Summary": None,
     "webcrawl.adapter.extensions.history.History": None,

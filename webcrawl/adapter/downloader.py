@@ -252,8 +252,11 @@ class FrontierDownloader:
 
     async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""
-        if not await read(trip, reading, self.running, self.on_lack):
+        if not await read(trip, reading, self.running, self._fail):
             raise DownloadCancelledError("the crawl ends")
+
+    def _fail(self, error: Exception) -> None:
+        self.on_lack(error)
 
     def in_flight(self, url: str) -> Outcome | None:
         """The use that the scheduler's request for this URL makes of its host: None while it is being downloaded.

@@ -162,13 +162,10 @@ class FetchingSteps(PagesThroughScrapy):
         return trip
 
     async def fetch(self, trip: Trip) -> bool:
-        downloader = self._downloader
         try:
             return await self._fetching.fetch(trip, _link_of(trip))
         finally:
-            downloader.active.discard(trip)
-            if downloader.turned_away:  # else all that is due was begun, and this host is not yet due
-                self._giving.wake()
+            self._downloader.active.discard(trip)
 
     def hear(self, trip: Trip) -> Output:
         return self._robots.pages_of(trip)

@@ -15,9 +15,10 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.default_jobdir import JOB
 from webcrawl.adapter.extensions import metrics, websub
-from webcrawl.adapter.fastpath.install import ForeignScrapy
-from webcrawl.adapter.fastpath.install import check as check_scrapy
+from webcrawl.adapter.fastpath.names import ForeignScrapy
+from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds
 from webcrawl.adapter.finished_crawl import (
     is_complete,
@@ -32,7 +33,7 @@ from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads
-from webcrawl.adapter.user_settings import JOB, on_command_line
+from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load

@@ -298,10 +298,6 @@ class Giving:
             return self._robots.request(link.url, trip)
         return to_request(link, self._spider, trip, classes=self._classes, held=self._held)
 
-    def wake(self) -> None:
-        """Something may be due."""
-        self._waking.now()
-
     def _unmade(self, error: CannotBeMade) -> None:
         self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
         self._crawl.refuse(error.link, Status.NO_METHOD)

@@ -5,23 +5,18 @@ Scrapy lets every component ask for settings of its own, so a name that no table
 
 from __future__ import annotations
 
-import json
-import logging
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from scrapy import Spider, signals
-from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.base.errors import CannotStart
 from webcrawl.base.own_code import class_name, misspelt
-from webcrawl.base.readable import shortened
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.checks.names import unread
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD, mistyped, overruled, unheard
@@ -161,59 +156,3 @@ def _known() -> set[str]:
     ours = {name for name in vars(defaults) if name.isupper()}
     others = {name for row in UNHEARD for name in row.names.split()} | {one.theirs for one in TAKEN}
     return ours | others | set(default_settings.__all__)
-
-
-JOB = "_job"  # the spider argument that scrapyd gives with every job: its identifier
-
-
-def default_jobdir(spider: str, job: str = "") -> str:
-    """A folder per spider, and per job of scrapyd: two jobs of one spider may run at the same time.
-
-    Scheduled again under the same `jobid`, a job resumes.
-    """
-    return f"crawls/{_name(f'{spider}-{job}' if job else spider)}"
-
-
-def _name(text: str) -> str:
-    """Names of spiders and jobs may contain anything; a slash or a leading dot would lead elsewhere."""
-    return re.sub(r"^\.|[^\w.+-]", "_", text)
-
-
-def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
-    """Raises UsageError for the first `-s` without a JSON object where Scrapy reads one: it speaks of a missing `=`."""
-    for word in given:
-        name, _, value = word.partition("=")
-        if settings is not None and isinstance(settings.get(name), BaseSettings) and not _is_object(value):
-            allowed = f"""a JSON object, with double quotes: -s '{name}={{"a.B": 300}}'"""
-            raise UsageError(f"{name} = {shortened(value)}: must be {allowed}", print_help=False)
-
-
-def check_log_file(settings: BaseSettings) -> None:
-    """Raises CannotStart if no line can be written to the log. Its file may lie in JOBDIR, which is to be there."""
-    log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
-    try:
-        _check_format(settings["LOG_FORMAT"])
-        if settings.getbool("LOG_ENABLED") and log:
-            Path(log).open("a", encoding=encoding).close()
-    except OSError as error:
-        raise CannotStart(f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})") from error
-    except LookupError as error:
-        line = f"LOG_ENCODING = {encoding}: must be an encoding that Python knows, such as utf-8"
-        raise CannotStart(line) from error
-    except ValueError as error:
-        raise CannotStart(f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0") from error
-
-
-def _check_format(form: str) -> None:
-    try:
-        logging.Formatter(form).format(logging.makeLogRecord({}))
-    except (ValueError, KeyError, TypeError) as error:
-        allowed = "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s"
-        raise CannotStart(f"LOG_FORMAT = {form}: must be {allowed}") from error
-
-
-def _is_object(value: str) -> bool:
-    try:
-        return isinstance(json.loads(value), Mapping)
-    except ValueError:
-        return False

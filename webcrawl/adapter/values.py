@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.user_settings import default_jobdir, is_given
+from webcrawl.adapter.default_jobdir import default_jobdir
+from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.loading import missing, path_of
 from webcrawl.base.outputs import BESIDE, BRINGS, LIBRARIES, NAMES, PIPELINES, READ_LINKS
 from webcrawl.crawl.checks import SettingError, check

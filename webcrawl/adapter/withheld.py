@@ -10,7 +10,8 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.plain_scrapy import exchange_of, is_ours
+from webcrawl.adapter.page_without_crawl import exchange_of
+from webcrawl.adapter.plain_scrapy import is_ours
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip

@@ -89,6 +89,7 @@ class Driver:
         self._size = 0  # bytes of those
         self._most = MOST
         self._starts_next = self._reads_next = self._closed = False
+        self._was_held = False  # whether more may be due than was begun
         self._looked = float("-inf")
         self._drained: asyncio.Future[None] | None = None
         barrier.ready = self
@@ -119,7 +120,10 @@ class Driver:
         """Begins what is due, and leaves the rest to the next turn after STARTS seconds."""
         self._starts_next, self._looked = False, self._loop.time()
         begun = self._clock()
-        while not self._closed and self._size < self._room and self._steps.may_begin():
+        while not self._closed:
+            self._was_held = self._size >= self._room or not self._steps.may_begin()
+            if self._was_held:
+                return
             try:
                 trip = self._steps.take()
             except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
@@ -150,6 +154,8 @@ class Driver:
                 else:
                     self._ready.append(trip)
                     self.go_on()
+            if self._was_held:  # else all that is due was begun, and this host is not due yet
+                self.wake()
 
     async def _fetched(self, trip: Trip) -> bool:
         try:

@@ -104,7 +104,7 @@ class SetAside:
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
-        self.held: set[str] = set()  # hosts that somebody has paused (host_steering.py): they stay aside until resumed
+        self.held: set[str] = set()  # hosts that somebody has paused (frontier.py): they stay aside until resumed
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """True if a host with URLs that is due then is to be put aside."""

@@ -17,7 +17,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import JobDir, NoCrawl, crawls_of
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.tools.documents_export import Made
+from webcrawl.tools.made_tables import Made
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 CHUNK = 1 << 20  # pairs that wait to be counted

@@ -176,7 +176,7 @@ class ToolCommand:
         if any((opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)):
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 
-            from webcrawl.adapter.user_settings import check_given  # noqa: PLC0415 - as above
+            from webcrawl.adapter.given_settings import check_given  # noqa: PLC0415 - as above
 
             check_given(self.settings, opts.set)
             ScrapyCommand.process_options(cast("ScrapyCommand", self), args, opts)

@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter.fastpath.install import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
+from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart

@@ -15,7 +15,8 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.plain_scrapy import PlainScrapy, looked_at
+from webcrawl.adapter.page_without_crawl import looked_at
+from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of

@@ -37,7 +37,7 @@ EXTENSIONS_BASE = {
     "webcrawl.adapter.extensions.breaker.ErrorBreaker": 200,
     "webcrawl.adapter.extensions.disk_space.DiskSpace": 300,
     "webcrawl.adapter.extensions.limits.ByteLimit": 310,
-    "webcrawl.adapter.extensions.process_progress.Progress": 400,
+    "webcrawl.adapter.extensions.progress.Progress": 400,
     "webcrawl.adapter.extensions.bound.Bound": 405,
     "webcrawl.adapter.extensions.statistics.Statistics": 410,
     "webcrawl.adapter.extensions.summary.Summary": 415,

@@ -23,7 +23,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.adapter.user_settings import check_given, check_log_file
+from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
@@ -111,7 +111,7 @@ class Command(ScrapyCommand):
         check_log_file(self._own)
         _say(f"crawling {what} (Ctrl-C to stop)")
         if not sys.stderr.isatty():
-            logging.getLogger("webcrawl.adapter.extensions.process_progress").addHandler(_Said())
+            logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_Said())
         crawler = AsyncCrawlerProcess(self._own)
         crawling = crawler.crawl(WebSpider, seeds=str(seeds))
         OneSignal().install_soon()

@@ -29,7 +29,8 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
-from webcrawl.adapter.user_settings import JOB, check_given, check_log_file, default_jobdir
+from webcrawl.adapter.default_jobdir import JOB, default_jobdir
+from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.exhaustion_watch import Alarm

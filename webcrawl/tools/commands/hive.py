@@ -16,7 +16,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl.adapter.user_settings import check_given
+from webcrawl.adapter.given_settings import check_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.base.readable import readable, text_without_credentials

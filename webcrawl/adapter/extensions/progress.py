@@ -1,0 +1,85 @@
+"""Shows progress: a line in the log every 10 seconds, or a live line on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from webcrawl.adapter.periodic import Loop
+from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.base.live_line import LiveLine
+from webcrawl.crawl import progress
+
+logger = logging.getLogger(__name__)
+
+
+class Progress:
+    """`live`: standard error is a terminal. `logged`: the log goes elsewhere, so it gets lines too."""
+
+    def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
+        self._crawler, self._logged = crawler, logged
+        self._live = LiveLine() if live else None
+        self._loops: list[Loop] = []
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        live = sys.stderr.isatty()
+        extension = cls(crawler, live=live, logged=not live or bool(crawler.settings["LOG_FILE"]))
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
+        self._rate = progress.Rate()
+        self._rate.of(self.figures()["pages"])
+        if self._live is not None:
+            self._live.start()
+            self._every(progress.BLINK, self._blink)
+        if self._logged:
+            self._every(progress.INTERVAL, self._log)
+
+    def closed(self) -> None:
+        for loop in self._loops:
+            loop.stop()
+        if self._live is not None:
+            self._live.stop()
+
+    def _every(self, seconds: float, call: Callable[[], None]) -> None:
+        loop = Loop(call)
+        loop.start(seconds, now=False)
+        self._loops.append(loop)
+
+    def _blink(self) -> None:
+        if self._live is not None:
+            figures = self.figures()
+            self._live.update(self.short_line(figures, self._rate.of(figures["pages"])))
+
+    def _log(self) -> None:
+        figures = self.figures()
+        logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives anything, or it waits."""
+        scheduler = scheduler_of(self._crawler)
+        outlook = scheduler.crawl.outlook
+        fate = scheduler.fates.progress() if scheduler.fates is not None else ""
+        return {
+            **scheduler.crawl.stats(),
+            "ready": outlook.ready_hosts(),
+            "trouble": outlook.trouble,
+            "waits": "; ".join(filter(None, (fate, outlook.stands_still))),
+        }
+
+    def line(self, figures: Mapping[str, Any], rate: float) -> str:
+        """Return the line of the log."""
+        said = (progress.waits_for(figures), progress.line(figures, rate), *progress.revisits_in_words(figures))
+        return ", ".join(filter(None, said))
+
+    def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
+        """Return the line of a terminal."""
+        return progress.short_line(figures, rate)

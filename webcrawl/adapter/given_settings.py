@@ -1,0 +1,54 @@
+"""Settings of a command line that Scrapy itself reads, and refuses in other words or with a traceback."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from webcrawl.base.errors import CannotStart
+from webcrawl.base.readable import shortened
+
+
+def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
+    """Raises UsageError for the first `-s` without a JSON object where Scrapy reads one: it speaks of a missing `=`."""
+    for word in given:
+        name, _, value = word.partition("=")
+        if settings is not None and isinstance(settings.get(name), BaseSettings) and not _is_object(value):
+            allowed = f"""a JSON object, with double quotes: -s '{name}={{"a.B": 300}}'"""
+            raise UsageError(f"{name} = {shortened(value)}: must be {allowed}", print_help=False)
+
+
+def check_log_file(settings: BaseSettings) -> None:
+    """Raises CannotStart if no line can be written to the log. Its file may lie in JOBDIR, which is to be there."""
+    log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
+    try:
+        _check_format(settings["LOG_FORMAT"])
+        if settings.getbool("LOG_ENABLED") and log:
+            Path(log).open("a", encoding=encoding).close()
+    except OSError as error:
+        raise CannotStart(f"LOG_FILE = {log}: must be a file that can be written to ({error.strerror})") from error
+    except LookupError as error:
+        line = f"LOG_ENCODING = {encoding}: must be an encoding that Python knows, such as utf-8"
+        raise CannotStart(line) from error
+    except ValueError as error:
+        raise CannotStart(f"LOG_ENABLED = {settings['LOG_ENABLED']}: must be one of true, false, 1, 0") from error
+
+
+def _check_format(form: str) -> None:
+    try:
+        logging.Formatter(form).format(logging.makeLogRecord({}))
+    except (ValueError, KeyError, TypeError) as error:
+        allowed = "a format of Python's logging, such as %(asctime)s %(levelname)s: %(message)s"
+        raise CannotStart(f"LOG_FORMAT = {form}: must be {allowed}") from error
+
+
+def _is_object(value: str) -> bool:
+    try:
+        return isinstance(json.loads(value), Mapping)
+    except ValueError:
+        return False
