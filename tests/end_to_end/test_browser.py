@@ -28,7 +28,7 @@ from tests.support.scripted_sites import Scripted, made
 from tests.support.warc_reader import read
 from webcrawl.adapter.rendering_check import NAMES, chromium
 from webcrawl.crawl.rendering.deciding import Need
-from webcrawl.store.jobdir.crawls import JobDir
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.verify.verify_crawl import verify
 from webcrawl.tools.why.answer import why
 

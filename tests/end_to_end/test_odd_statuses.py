@@ -8,8 +8,8 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.hostile import rows
 from tests.support.named_sites import sites
-from webcrawl.store.jobdir.crawls import JobDir
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
+from webcrawl.store.jobdir.job_dir import JobDir
 
 ROWS = rows("Odd statuses")
 FAMILIAR = 14  # pages, more than make a host familiar (frontier/health.py); the odd one is found by the last of them

@@ -19,8 +19,8 @@ from webcrawl.lab.simweb import World, running
 from webcrawl.record.fulltext.text_search import SearchAll
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line, index_line
-from webcrawl.store.jobdir.crawls import JobDir
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.account.site_account import Site, account_of
 from webcrawl.tools.optout_records import Offsets
 from webcrawl.tools.report.log_summary import Log

@@ -21,7 +21,7 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import meta_row, stats_file
-from webcrawl.store.jobdir.crawls import JobDir
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lock import Lock
 from webcrawl.store.outputs import STORED

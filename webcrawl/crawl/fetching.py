@@ -66,13 +66,13 @@ class Fetching:
     async def fetch(self, trip: Trip, link: Link) -> bool:
         """Fetches a link, and notes the outcome in its trip. Return whether there is an answer to go on with."""
         turns = self._turns()
-        if turns is None or not turns.lines:
-            return await self._attempted(trip, link)
-        await turns.own(link)
+        if turns is not None and turns.lines:
+            await turns.own(link)
         try:
             return await self._attempted(trip, link)
         finally:
-            turns.own_left(host_of(link.url))
+            if turns is not None and turns.lines:  # perhaps of those only who have come meanwhile
+                turns.own_left(host_of(link.url))
 
     async def _attempted(self, trip: Trip, link: Link) -> bool:
         asked = Asked(link.url, OF_ROBOTS if link.is_own else {})

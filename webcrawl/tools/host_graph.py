@@ -14,7 +14,8 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import JobDir, NoCrawl, crawls_of
+from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.tools.made_tables import Made

@@ -9,7 +9,8 @@ from pathlib import Path
 from webcrawl.base.readable import count
 from webcrawl.record.objectstore.storing import addresses, elsewhere
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import JobDir, is_crawl, is_locked
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, STATE, Progress, where

@@ -18,7 +18,8 @@ from webcrawl.record.warc.unpacking import Torn
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
-from webcrawl.store.jobdir.crawls import JobDir, crawls_of, is_crawl
+from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.wacz.packable_archives import CannotPack, archives_of
 from webcrawl.tools.wacz.warc_records import records

@@ -7,7 +7,8 @@ import pytest
 from tests.support.hive_jobs import named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
-from webcrawl.store.jobdir.crawls import Hive, JobDir, NoCrawl, crawls_of, for_reading, hive_of, is_locked
+from webcrawl.store.jobdir.crawls import Hive, crawls_of, for_reading, hive_of, is_locked
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 
 
 def crawl(folder):

@@ -10,8 +10,8 @@ from webcrawl.base.model import Status
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row
-from webcrawl.store.jobdir.crawls import JobDir
 from webcrawl.store.jobdir.host_row import Health, health_of
+from webcrawl.store.jobdir.job_dir import JobDir
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.support.saving import prepared
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateVersion, StoreError
-from webcrawl.store.jobdir.crawls import NoCrawl
+from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.commands import report as report_command
 from webcrawl.tools.report.report_page import report

@@ -11,7 +11,7 @@ from tests.support.jobs import tree
 from tests.support.reports import Report, number, truth
 from tests.support.tampering import tampered
 from webcrawl.lab.simweb import World, running
-from webcrawl.store.jobdir.crawls import NoCrawl
+from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.tools.report.report_page import report
 
 pytestmark = pytest.mark.xdist_group("report hive")

@@ -17,7 +17,7 @@ from webcrawl.frontier.seen import disk as disk_store
 from webcrawl.frontier.seen import waiting_records
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError
-from webcrawl.store.jobdir.crawls import NoCrawl
+from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
 from webcrawl.tools.segments import pool

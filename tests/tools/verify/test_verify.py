@@ -20,7 +20,7 @@ from webcrawl.crawl.start_check import check_start
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion
 from webcrawl.store.jobdir import snapshot
-from webcrawl.store.jobdir.crawls import NoCrawl
+from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.outputs import Outputs

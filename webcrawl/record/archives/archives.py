@@ -36,7 +36,8 @@ from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records, ignore
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import JobDir, is_crawl, is_locked
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import length_of, lengths
 from webcrawl.store.output import OPEN
 

@@ -24,7 +24,8 @@ from webcrawl.record.objectstore.place import Place, Refused
 from webcrawl.record.objectstore.upload import Sender, Sent
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import JobDir, is_crawl
+from webcrawl.store.jobdir.crawls import is_crawl
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs

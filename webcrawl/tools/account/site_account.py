@@ -17,7 +17,8 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import crawl_line, meta_row
 from webcrawl.store.jobdir.crawl_line import LOG, CrawlLine
-from webcrawl.store.jobdir.crawls import JobDir, absent_drones, hive_of
+from webcrawl.store.jobdir.crawls import absent_drones, hive_of
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lines import pieces_between

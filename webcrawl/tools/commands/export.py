@@ -252,11 +252,8 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.place import Place, below  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
-    from webcrawl.store.jobdir.crawls import (  # noqa: PLC0415 - as above
-        JobDir,
-        crawls_of,
-        hive_of,
-    )
+    from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
+    from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
 
     _log_aloud()
     given, keep = (read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS)

@@ -17,7 +17,8 @@ from webcrawl.content.near_duplicates import DISTANCE
 from webcrawl.record.statistics.statistics import Statistics, host_of
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.crawls import JobDir, absent_drones, hive_of
+from webcrawl.store.jobdir.crawls import absent_drones, hive_of
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.report import documents, hosts, overview, revisits, waiting
 from webcrawl.tools.report.elements import note, standalone_page
 from webcrawl.tools.report.log_summary import Log, SeedTable

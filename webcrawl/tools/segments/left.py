@@ -21,7 +21,8 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import PATH, PREREQUISITE, URL, VIA, fields
-from webcrawl.store.jobdir.crawls import JobDir, NoCrawl, absent_drones
+from webcrawl.store.jobdir.crawls import absent_drones
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot

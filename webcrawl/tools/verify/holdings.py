@@ -17,9 +17,9 @@ from webcrawl.record.warc.reader import NotWarc, Records, ignore
 from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
-from webcrawl.store.jobdir.crawls import JobDir
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, BadLine, index_of
 from webcrawl.store.jobdir.index_line import read as read_index_line
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths, open_noted
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN

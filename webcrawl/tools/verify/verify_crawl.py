@@ -30,8 +30,9 @@ from webcrawl.record.warc.check_archive import Index, check_archive
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.crawls import JobDir, is_crawl, is_locked
+from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.index_line import INDEX, archive_of
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import SHAPES, check_lines, check_requests, check_tags
 from webcrawl.store.jobdir.meta_row import STATISTICS, is_clean
 from webcrawl.store.jobdir.outputs import check_length, crc_of, each_noted, length_of, lengths

@@ -17,7 +17,8 @@ from webcrawl.crawl.hive.outbox import END, NAME, read_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawls import STATE, NoCrawl, crawls_of, number_of
+from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
+from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify.holdings import Line, Named, Shared, archived, hosts, lines, pages, shared, tried_again

@@ -12,7 +12,8 @@ from webcrawl.base.dates import iso
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.frontier.host_facts import OriginFacts
-from webcrawl.store.jobdir.crawls import JobDir, absent_drones, number_of
+from webcrawl.store.jobdir.crawls import absent_drones, number_of
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.file_search import archived
 from webcrawl.tools.why.gather import Gathering

@@ -39,8 +39,8 @@ from webcrawl.store.disk import regular
 from webcrawl.store.host_table import HostTable
 from webcrawl.store.jobdir import meta_row
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
-from webcrawl.store.jobdir.crawls import JobDir
 from webcrawl.store.jobdir.index_line import INDEX
+from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.saved_db import SavedDB
