@@ -12,13 +12,13 @@ import numpy.typing as npt
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
+from webcrawl.record.tables.table_files import Made
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.tools.made_tables import Made
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 CHUNK = 1 << 20  # pairs that wait to be counted
