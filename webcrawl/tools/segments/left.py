@@ -6,6 +6,7 @@ A crawl that runs, or was killed, may yet take back what no checkpoint has: that
 from __future__ import annotations
 
 import logging
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +36,12 @@ from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.lines import pieces_between
 from webcrawl.tools.why.saved_settings import values_of
 
 logger = logging.getLogger(__name__)
 
 OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
-BATCH = 1 << 22  # bytes of a log that are read at once
 
 
 @dataclass(frozen=True)
@@ -84,18 +85,14 @@ class Left:
             return
         try:
             with regular(self.jobdir / path) as file:
-                file.seek(start)
-                at, rest = start, b""
-                while at + len(rest) < end:
-                    data = file.read(min(BATCH, end - at - len(rest)))
-                    if not data:
-                        raise DamagedFile(self.jobdir / path, at, f"the file ends early, {end} bytes are noted")
-                    whole, newline, rest = (rest + data).rpartition(b"\n")
-                    if newline:
-                        at += len(whole) + 1
-                        yield whole.split(b"\n"), at
-                if rest:
-                    raise DamagedFile(self.jobdir / path, at, "no end of the line")
+                after = start
+                for at, piece in pieces_between(file, start, end):
+                    after = at + len(piece) + 1
+                    yield piece.split(b"\n"), after
+                if os.fstat(file.fileno()).st_size < end:
+                    raise DamagedFile(self.jobdir / path, after, f"the file ends early, {end} bytes are noted")
+                if after < end:
+                    raise DamagedFile(self.jobdir / path, after, "no end of the line")
         except OSError as error:
             raise StoreError(f"{self.jobdir / path}: {error.strerror or error}") from error
 

@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.drone_check import (
 from webcrawl.record.archives.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records, ignore
-from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
@@ -35,6 +35,7 @@ from webcrawl.store.jobdir.index_line import read as read_index_line
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.outputs import lengths, open_noted
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.lines import LONGEST_LINE, lines_of
 from webcrawl.store.output import OPEN
 from webcrawl.tools.verify.verify_crawl import ABSENT, guarded, verify
 
