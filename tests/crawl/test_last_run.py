@@ -163,6 +163,7 @@ class TestTold:
             ("OUTPUTS", "warc cdxj", "warc", "OUTPUTS was warc, cdxj, now warc"),
             ("URL_INCLUDE", [], "/a", "URL_INCLUDE was none, now /a"),
             ("DNS_NAMESERVERS", "127.0.0.1:53", "[::1]:54", "DNS_NAMESERVERS was 127.0.0.1:53, now ::1:54"),
+            ("PORTS_ALLOWED", [], [81, "8000-8099"], "PORTS_ALLOWED was none, now 81, 8000-8099"),
             ("HOSTS_FILE", None, "/etc/hosts", "HOSTS_FILE was none, now /etc/hosts"),
             (
                 "TOP1M_URL",

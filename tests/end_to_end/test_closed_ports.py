@@ -61,7 +61,7 @@ def test_a_closed_port_holds_up_no_page(tmp_path, closed):
     assert f"{origin} alone: failing: 1 in a row" in told
     found = json.loads(command("webcrawl", "why", crawl.jobdir, f"{origin}/login", "--json").stdout)
     assert found["state"] == "queued"
-    assert found["host"]["health"] == "healthy"
+    assert (found["host"]["health"], found["host"]["health_in_words"]) == ("failing", "healthy")
     assert [(one["origin"], one["queued"]) for one in found["host"]["origins"]] == [(origin, 1)]
     assert list(verify(crawl.jobdir, Counter())) == []
 

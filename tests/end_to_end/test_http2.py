@@ -79,7 +79,7 @@ def test_it_is_crawled_whole(tmp_path, shut):
     texts = [path for path in crawl.jobdir.rglob("*") if "text" in path.name and path.is_file()]
     assert texts
     answer = json.loads(why(crawl, f"https://a.test:{port}/3", "--json"))
-    assert (answer["state"], answer["host"]["http2_only"]) == ("fetched", True)
+    assert (answer["state"], answer["host"]["protocol"]) == ("fetched", "HTTP/2 only")
     assert "speaks only HTTP/2" in why(crawl, f"https://a.test:{port}/3")
 
 

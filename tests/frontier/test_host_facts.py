@@ -20,8 +20,7 @@ from webcrawl.frontier.state import read_core
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.host_row import WallRow
-from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.saved_db import SavedDB
+from webcrawl.store.jobdir.snapshot import SavedDB, Snapshot
 
 DOWN = Outcome(Status.CONNECT_FAILED, 0.1)
 SHUT = Outcome(503, 0.1, wait=500.0)

@@ -15,6 +15,7 @@ LINES = st.lists(st.binary(max_size=20).map(lambda one: one.replace(b"\n", b""))
 @pytest.fixture(name="small", autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(lines, "PIECE", 16)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 1 << 17)
 
 
 @given(texts=LINES, begin=st.integers(0, 200), end=st.integers(0, 700))

@@ -102,7 +102,7 @@ def test_all_commands_agree_on_a_host(crawled, answers, tmp_path):
     db.close()
     for line, answer in answers:
         said, name = answer.details["host"], host_of(line.url)
-        assert said["health"].startswith(rows[name]["health"]), name
+        assert said["health"] == rows[name]["health"], name
         assert (said["pages"], said["queued"]) == (rows[name]["pages"], rows[name]["queued"]), name
 
 
@@ -223,7 +223,10 @@ def test_hosts_of_a_crawl_that_runs(paused):
         answer = answers[url]
         assert (answer.state, answer.details["queue"]["place"]) == ("queued", place), url
         record = answer.details["host"]
-        assert (record["pages"], record["queued"]) == (said[name]["pages"], said[name]["queued"]), name
+        for key in ("host", "health", "failures", "pages", "queued", "address"):
+            assert record[key] == said[name][key], (name, key)
+        assert record["delay"]["crawl_delay"] == said[name]["delay"]["crawl_delay"], name
+        assert answer.details["budget"] == said[name]["budget"], name
 
 
 def test_urls_of_a_crawl_that_runs(paused):

@@ -24,8 +24,8 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.lost_requests import reason_of
-from webcrawl.record.error_tail import last_errors
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.log_lines import last_errors
 
 
 class Hive(Protocol):

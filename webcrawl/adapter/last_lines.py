@@ -16,7 +16,7 @@ from webcrawl.base.readable import count, megabytes, pace
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import DONE, WRONG, sentences
 from webcrawl.frontier.wait_words import FAILING, Waits
-from webcrawl.store.jobdir import left_out, stats_file
+from webcrawl.store.jobdir import counter_words, stats_file
 from webcrawl.store.jobdir.crawls import for_reading
 
 
@@ -36,7 +36,7 @@ def last_lines(folder: Path, figures: Mapping[str, Any], seconds: float, before:
     kept = f"{megabytes(sum(archives))} in {count(len(archives), 'WARC file')}; " if archives else ""
     first = f"{done}; {queued}, {count(figures['failures'], 'failure')}{' in all' if before else ''}"
     lines = [first, *sentences(figures, of=WRONG), *sentences(figures, of=DONE), *_aside(figures), *_servers(figures)]
-    if left := left_out.in_words(figures):
+    if left := counter_words.in_words(figures):
         lines.append(f"left out: {left}; {program()} why {_word(folder)} URL names the rule")
     if said := figures["bound"] if "bound" in figures else in_words(figures):
         lines.append(f"bound by {said}")  # of this run with what would help, or of all runs in a few words

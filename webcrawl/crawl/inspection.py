@@ -16,7 +16,7 @@ from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, Elsewhere
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.host_facts import DomainFacts, HostFacts, OriginFacts
+from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
@@ -24,6 +24,7 @@ from webcrawl.net.robots_entry import Entry
 from webcrawl.record.statistics.statistics import Statistics
 
 ROBOTS = "Crawl-delay of robots.txt"
+HTTP2_ONLY = "HTTP/2 only"
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
 VERDICTS = {
@@ -66,7 +67,7 @@ class HostInspector:
         if self._rendered is not None and (told := self._rendered(name)):
             found["rendering"] = told
         found["robots"] = {origin: self._said(origin, now) for origin in self.book.origins(name)}
-        found["budget"] = _budget(self.frontier.look.domain(self.domain(name)))
+        found["budget"] = self.frontier.look.domain(self.domain(name)).to_json()
         return found
 
     def _said(self, origin: str, now: float) -> str:
@@ -177,7 +178,10 @@ class HostInspector:
 
 
 def shown(facts: HostFacts, now: float) -> dict[str, Any]:
-    """Return the facts about a host as `host NAME` shows them."""
+    """Return the facts about a host as `host NAME` shows them.
+
+    `why --json` has the same keys, with times where these are seconds.
+    """
     delay = facts.delay
     found: dict[str, Any] = {
         "host": facts.name,
@@ -187,7 +191,7 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
         "queued": facts.queued,
         "retries": facts.retries,
         "in_flight": facts.in_flight,
-        "next_turn_in": None if facts.next_turn is None else round(max(facts.next_turn - now, 0.0), 1),
+        "next_turn_in": _seconds_until(facts.next_turn, now),
         "delay": {
             "seconds": round(delay.seconds, 3),
             "source": ROBOTS if delay.is_crawl_delay else delay.policy,
@@ -202,9 +206,9 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
     if facts.connections > 1:
         found["connections"] = {"at_once": facts.connections, "in_flight": facts.requests}
     if facts.is_http2:
-        found["protocol"] = "HTTP/2 only"
+        found["protocol"] = HTTP2_ONLY
     if facts.retired:
-        found["ends_with"] = f"{facts.retired} {Status(facts.retired).name.lower().replace('_', ' ')}"
+        found["ends_with"] = ends_with(facts.retired)
     if facts.wall is not None:
         wall = facts.wall
         found["wall"] = {"vendor": wall.vendor, "answers": wall.answers, "ago": round(now - wall.since, 1)}
@@ -217,27 +221,23 @@ def shown(facts: HostFacts, now: float) -> dict[str, Any]:
     return found
 
 
+def ends_with(status: int) -> str:
+    """Return the status with which all URLs of a host end, and its name."""
+    return f"{status} {Status(status).name.lower().replace('_', ' ')}"
+
+
 def _origin(origin: OriginFacts, now: float) -> dict[str, Any]:
     return {
         "origin": origin.origin,
         "health": origin.health.value,
         "failures": origin.failures,
         "queued": origin.queued,
-        "next_turn": None if origin.next_turn is None else max(origin.next_turn, now),
+        "next_turn_in": _seconds_until(origin.next_turn, now),
     }
 
 
-def _budget(domain: DomainFacts) -> dict[str, Any]:
-    if not domain.is_limited:
-        return {"domain": domain.name, "budget": None}
-    return {
-        "domain": domain.name,
-        "budget": domain.budget,
-        "used": domain.pages,
-        "linked_from": domain.linking_domains,
-        "seed": domain.seed,
-        "over_budget": domain.over_budget,
-    }
+def _seconds_until(turn: float | None, now: float) -> float | None:
+    return None if turn is None else round(max(turn - now, 0.0), 1)
 
 
 def _waiting(host: Host) -> float:

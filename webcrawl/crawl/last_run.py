@@ -171,6 +171,8 @@ def _text(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.15g}"
+    if isinstance(value, range):  # of ports, as the user writes them
+        return str(value.start) if len(value) == 1 else f"{value.start}-{value.stop - 1}"
     if isinstance(value, list | tuple):
         return ", ".join(":".join(map(_text, one)) if isinstance(one, tuple) else _text(one) for one in value) or NONE
     if isinstance(value, type):

@@ -7,7 +7,7 @@ checkpoint. Times are the crawl's own.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from webcrawl.base.model import url_of
@@ -185,12 +185,17 @@ class DomainFacts:
     debt: int  # pages that are not answered, or had nothing new and are not paid for
     lead: float  # how many these may be
 
-    @property
-    def is_limited(self) -> bool:
-        return self.budget is not None or self.lead < math.inf
-
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "lead": None if math.isinf(self.lead) else int(self.lead)}
+        return {
+            "domain": self.name,
+            "budget": self.budget,
+            "used": self.pages,
+            "linked_from": self.linking_domains,
+            "seed": self.seed,
+            "over_budget": self.over_budget,
+            "debt": self.debt,
+            "lead": None if math.isinf(self.lead) else int(self.lead),
+        }
 
 
 def domain_facts(name: str, budgets: Budgets) -> DomainFacts:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from webcrawl.base.model import Link
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.disk import lines_of, regular
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.log_lines import field
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 

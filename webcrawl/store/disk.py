@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
-LONGEST_LINE = 1 << 20  # bytes: no line of ours comes near it, but a damaged file may have no line ends at all
-
 
 def regular(path: str | os.PathLike[str]) -> BinaryIO:
     """The file, to be read; OSError also for what is none. Checked is what is open, which nobody can exchange."""
@@ -33,14 +31,6 @@ def appending(path: str | os.PathLike[str]) -> BinaryIO:
 def to_append(path: str | os.PathLike[str], access: int) -> int:
     """A descriptor of the same, for this access."""
     return _opened(path, access | os.O_CREAT | os.O_APPEND, lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode))
-
-
-def lines_of(file: BinaryIO, end: int, at: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines between two bytes of a file, each with its place; what is too long, in pieces."""
-    file.seek(at)
-    while at < end and (line := file.readline(min(LONGEST_LINE, end - at))):
-        yield at, line
-        at += len(line)
 
 
 def own_folder(path: Path) -> None:

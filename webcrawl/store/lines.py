@@ -1,4 +1,4 @@
-"""Reads lines from files of any size: whole lines between two places, and the place of a line in a file in order."""
+"""Reads lines from files of any size: those between two places, and the place of a line in a file in order."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 PIECE = 4 << 20  # bytes read at once
-LONGEST = 1 << 17  # bytes of a line
+LONGEST_LINE = 1 << 20  # bytes: no line of ours comes near it, but a damaged file may have no line ends at all
 LAST = b"\xff"  # comes after every line
 
 
 def seek_line(file: BinaryIO, place: int) -> int:
     """Go to the first line that begins at this place or behind it; return where that is."""
     file.seek(max(place - 1, 0))
-    return max(place - 1, 0) + len(file.readline(LONGEST)) if place else 0
+    return max(place - 1, 0) + len(file.readline(LONGEST_LINE)) if place else 0
 
 
 def place_of(file: BinaryIO, end: int, start: bytes) -> int:
@@ -22,7 +22,7 @@ def place_of(file: BinaryIO, end: int, start: bytes) -> int:
 
     def line_at(place: int) -> bytes:
         seek_line(file, place)
-        return file.readline(LONGEST) or LAST
+        return file.readline(LONGEST_LINE) or LAST
 
     return bisect_left(range(end), start, key=line_at)
 
@@ -36,7 +36,7 @@ def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, 
         if newline:
             yield at, lines
             at += len(lines) + 1
-        elif len(rest) > LONGEST:  # no line
+        elif len(rest) > LONGEST_LINE:  # no line
             at += len(rest)
             rest = b""
 
@@ -45,3 +45,11 @@ def lines_between(file: BinaryIO, begin: int, end: int) -> Iterator[bytes]:
     """Give the whole lines between these places."""
     for _, piece in pieces_between(file, begin, end):
         yield from piece.split(b"\n")
+
+
+def lines_of(file: BinaryIO, end: int, at: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines between two bytes of a file, each with its place; what is too long, in pieces."""
+    file.seek(at)
+    while at < end and (line := file.readline(min(LONGEST_LINE, end - at))):
+        yield at, line
+        at += len(line)

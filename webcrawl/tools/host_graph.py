@@ -12,13 +12,14 @@ import numpy.typing as npt
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
+from webcrawl.record.tables.table_files import Made
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.tools.made_tables import Made
+from webcrawl.store.lines import pieces_between
 
 KINDS = frozenset((*FOLLOWED, REDIRECT))  # links that lead to pages
 CHUNK = 1 << 20  # pairs that wait to be counted
@@ -129,11 +130,9 @@ def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
 
 def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
     with regular(path) as log:
-        while length > 0 and (lines := log.readlines(min(length, 1 << 22))):
-            length -= sum(map(len, lines))
-            if length < 0:
-                lines.pop()  # behind the checkpoint
-            yield [(one[0], one[2]) for one in map(read_link, lines) if one is not None and one[2] and one[3] in KINDS]
+        for _, lines in pieces_between(log, 0, length):
+            links = map(read_link, lines.split(b"\n"))
+            yield [(one[0], one[2]) for one in links if one is not None and one[2] and one[3] in KINDS]
 
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:

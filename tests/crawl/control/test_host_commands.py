@@ -228,7 +228,7 @@ class TestLooks:
         assert (found["host"], found["known"], found["record"]) == ("a.org", True, "in use")
         assert (found["state"], found["queued"], found["pages"]) == ("waits for its turn", 2, 1)
         assert found["next_turn_in"] == pytest.approx(0.5, abs=0.2)
-        assert found["budget"] == {"domain": "a.org", "budget": None}
+        assert (found["budget"]["domain"], found["budget"]["budget"]) == ("a.org", None)
 
     def test_one_that_nobody_knows(self, crawl):
         """Nothing is known, and nothing is made of it."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.store.jobdir.left_out import in_words, left_out
+from webcrawl.store.jobdir.counter_words import in_words, left_out
 
 
 def test_the_largest_number_comes_first():

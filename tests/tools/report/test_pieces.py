@@ -8,9 +8,9 @@ import pytest
 from tests.support.reports import Report
 from webcrawl.base import numbers
 from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.store.jobdir import counter_words
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
-from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Column, table
 from webcrawl.tools.report.hosts import servers
 from webcrawl.tools.report.log_summary import BATCH, Log, SeedTable
@@ -77,7 +77,7 @@ class TestWords:
         [(200, "OK"), (-4, "no answer in time"), (999, "not a registered status"), (-77, "not a reg")],
     )
     def test_every_status_has_words(self, status, text):
-        assert words.status(status).startswith(text)
+        assert counter_words.status(status).startswith(text)
 
 
 class TestRates:

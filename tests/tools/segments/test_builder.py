@@ -20,9 +20,8 @@ from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
-from webcrawl.tools.segments import pool
-from webcrawl.tools.segments.left import left_by
-from webcrawl.tools.segments.left_links import TABLE
+from webcrawl.tools.segments import segment
+from webcrawl.tools.segments.left import TABLE, left_by
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
 EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.bloom.BloomSeen"
@@ -271,7 +270,7 @@ def test_one_builder_at_a_time(tmp_path):
 def test_many_are_read_in_portions(tmp_path, monkeypatch):
     """With a checkpoint now and then, and files that are merged, the segments are the same."""
     monkeypatch.setattr(module, "OFTEN", 100)
-    monkeypatch.setattr(pool, "MEMORY", 5000)
+    monkeypatch.setattr(segment, "MEMORY", 5000)
     pages = [
         [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)] for first in range(0, 1800, 30)
     ]
@@ -313,7 +312,7 @@ class TestFaults:
     @pytest.mark.campaign
     def test_at_every_operation(self, tmp_path, monkeypatch):
         """The disk is full at some operation: one error; then all segments come as if nothing had been."""
-        monkeypatch.setattr(pool, "MEMORY", 2000)
+        monkeypatch.setattr(segment, "MEMORY", 2000)
         whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
         counting = BreakingDisk()
         self.everything(crawled(tmp_path / "count", asked=PAGES[:3], found=[PAGES]), counting)

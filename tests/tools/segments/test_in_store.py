@@ -6,8 +6,7 @@ from tests.support.objectstore import FakePlace, StoredCrawl
 from tests.tools.segments.crawls import builder, values
 from webcrawl.crawl.last_run import keep_terms, terms_of
 from webcrawl.store.jobdir.meta_row import CLEAN
-from webcrawl.tools.segments.left import left_by
-from webcrawl.tools.segments.left_links import TABLE
+from webcrawl.tools.segments.left import TABLE, left_by
 
 NAME = "tables/links-00000.parquet"
 

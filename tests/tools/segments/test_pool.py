@@ -12,8 +12,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.line_blocks import BlockReader, BlockWriter
-from webcrawl.tools.segments.pool import Pool
-from webcrawl.tools.segments.segment import cut
+from webcrawl.tools.segments.segment import Pool, cut
 
 HOSTS = ["a.test", "b.test", "www.b.test", "c.test:8080", "aa.test"]
 

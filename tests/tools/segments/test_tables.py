@@ -11,7 +11,7 @@ from pyarrow import parquet
 from tests.tools.segments.crawls import builder, crawled
 from webcrawl.base.model import unpack
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.segments import left_links
+from webcrawl.tools.segments import left as left_module
 from webcrawl.tools.segments.left import left_by
 
 
@@ -57,7 +57,7 @@ FOUND = "LlL", "http://s.test/"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(left_links, "WINDOW", 5)
+    monkeypatch.setattr(left_module, "WINDOW", 5)
 
 
 def test_a_later_build(tmp_path):

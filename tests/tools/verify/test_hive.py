@@ -19,11 +19,9 @@ from tests.support.tampering import tampered
 from webcrawl.crawl.hive import session
 from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify import holdings as claims
 from webcrawl.tools.verify import verify_hive as module
-from webcrawl.tools.verify.holdings import pages, shared
 from webcrawl.tools.verify.verify_crawl import verify
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify.verify_hive import pages, shared, verify_hive
 
 pytestmark = pytest.mark.xdist_group("verify hive")  # one hive for all tests
 
@@ -264,7 +262,7 @@ class TestDamage:
 class TestShared:
     def test_what_only_hashes_have_in_common(self, tmp_path, monkeypatch):
         """Names are equal if their texts are: a hash that several names have is no damage."""
-        monkeypatch.setattr(claims, "hash", lambda name: name[0], raising=False)
+        monkeypatch.setattr(module, "hash", lambda name: name[0], raising=False)
         names = {0: (b"apple", b"banana"), 1: (b"avocado", b"banana"), 2: (b"cherry",)}
         made = {drone: lambda has=has: ((name, tmp_path, 0) for name in has) for drone, has in names.items()}
         count, twice = shared(made)

@@ -13,11 +13,12 @@ from tests.support.hive_jobs import hive, named
 from tests.support.saving import prepared
 from webcrawl.base.model import Link
 from webcrawl.crawl.hive import member as module
+from webcrawl.crawl.hive.drone_check import check_post, standing_of
 from webcrawl.crawl.hive.letter import Inbox, Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.verify_hive import check_post, standing_of, verify_hive
+from webcrawl.tools.verify.verify_hive import verify_hive
 from webcrawl.urls.host_names import RegisteredDomains
 
 pytestmark = pytest.mark.xdist_group("verify standing")

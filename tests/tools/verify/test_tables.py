@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.tables import Job
+from webcrawl.record.tables.table_files import Progress
 from webcrawl.store import rowcrc
-from webcrawl.store.jobdir.table_progress import Progress
 from webcrawl.tools.verify.verify_crawl import verify
 
 

@@ -22,7 +22,7 @@ KEYS = {
     *("url", "state", "reason", "kind", "canonical", "filters", "refused_by", "seen", "found", "later", "queue"),
     *(
         "robots",
-        "domain",
+        "budget",
         "host",
         "scores",
         "log",

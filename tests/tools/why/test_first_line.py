@@ -10,10 +10,9 @@ from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict
 from webcrawl.tools.why.gather import Gathering
 from webcrawl.tools.why.places import HOST, RETRY, Place
-from webcrawl.tools.why.robots_verdict import UNREACHABLE, RobotsVerdict
 from webcrawl.tools.why.url_rules import Form
 from webcrawl.tools.why.verdict import verdict_on
 
@@ -107,7 +106,7 @@ def test_a_body_that_was_cut_or_is_known(note, words):
 
 def test_a_robots_txt_that_cannot_be_fetched():
     """The reason of a URL that waits says that its host's robots.txt is out of reach, and how often it was tried."""
-    robots = RobotsVerdict(UNREACHABLE, "http://a.test", tries=3)
+    robots = RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test", tries=3)
     place = Place(HOST, Link("http://a.test/x").pack(), 2, 5)
 
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, robots=robots)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.net.robots import parse
-from webcrawl.tools.why.robots_verdict import line_of
+from webcrawl.tools.why.facts import line_of
 
 LINES = st.sampled_from(
     [

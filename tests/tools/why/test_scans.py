@@ -22,7 +22,7 @@ KEYS = st.text("abz)/,", min_size=1, max_size=30)
 def _small(monkeypatch):
     """So short lines and so small parts of logs that a few hundred bytes are many of them."""
     monkeypatch.setattr(lines_module, "PIECE", 64)
-    monkeypatch.setattr(lines_module, "LONGEST", 256)
+    monkeypatch.setattr(lines_module, "LONGEST_LINE", 256)
     monkeypatch.setattr(file_search, "AROUND", 512)
 
 

@@ -10,11 +10,9 @@ from webcrawl.base.model import Link, Status
 from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
-from webcrawl.tools.why import robots_verdict as robots
-from webcrawl.tools.why.facts import Facts, scores_of
+from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, scores_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, Linking
 from webcrawl.tools.why.places import Place, Waiting
-from webcrawl.tools.why.robots_verdict import RobotsVerdict
 from webcrawl.tools.why.url_rules import REFUSES, Form, Verdict
 
 URL = "http://a.test/x"
@@ -50,7 +48,7 @@ def said(state):
 
 NEW = {}
 GOOD = {"lines": [line(200, size="5")]}
-ROBOTS = {"robots": RobotsVerdict(robots.FORBIDDEN, "http://a.test", "/x", allows=False)}
+ROBOTS = {"robots": RobotsVerdict(RobotsState.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
 DEEP = {"filters": [Verdict("depth", REFUSES, "deeper")]}
@@ -163,8 +161,8 @@ ROWS = [
     ("{} forbids it ({}{})", {**place(places.HOST), **ROBOTS}, place(places.HOST)),
     (
         "; {} could not be fetched{}: without it nothing may be",
-        {**place(places.HOST), "robots": RobotsVerdict(robots.UNREACHABLE, "http://a.test")},
-        {**place(places.HOST), "robots": RobotsVerdict(robots.ALLOWED, "http://a.test")},
+        {**place(places.HOST), "robots": RobotsVerdict(RobotsState.UNREACHABLE, "http://a.test")},
+        {**place(places.HOST), "robots": RobotsVerdict(RobotsState.ALLOWED, "http://a.test")},
     ),
     ("; its host is behind a wall: {}, {} since {}. {}", {**place(places.HOST), "host": WALL}, place(places.HOST)),
     (verdict.TRIED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
@@ -248,7 +246,7 @@ ROWS = [
     ("it would wait until its domain may have more than {}", {"domain": SPENT}, NEW),
     ("it would be queued, and fetched once its host is resumed by command", {"host": host(is_paused=True)}, NEW),
     ("it would be queued and fetched{}", NEW, GOOD),
-    (", after its host's robots.txt", {"robots": RobotsVerdict(robots.UNKNOWN)}, NEW),
+    (", after its host's robots.txt", {"robots": RobotsVerdict(RobotsState.UNKNOWN)}, NEW),
     ("no type", {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]}, GOOD),
 ]
 

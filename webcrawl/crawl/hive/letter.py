@@ -164,6 +164,14 @@ def order(place: str) -> int:
     return int(milliseconds) << 64 | int(sequence)
 
 
+def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:
+    """Return the epoch, the place in the stream, and by sender the channel and number of its last exact letter."""
+    if saved is None:
+        return "", BEGINNING, {}
+    epoch, place, last = msgpack.unpackb(saved)
+    return epoch, place, {sender: (channel, number) for sender, channel, number in last}
+
+
 class Inbox(Part):
     """Handles each exact letter of other drones once. A Part of the checkpoint, and its follower (`committed`)."""
 
@@ -171,13 +179,8 @@ class Inbox(Part):
         self._db = db
         self._hive = hive
         self._handle = handle
-        self.epoch, self.place = "", BEGINNING
-        self._last: dict[int, tuple[int, int]] = {}  # by sender: channel and number
+        self.epoch, self.place, self._last = read_inbox(db.get(INBOX))
         self.senders: set[int] = set()  # of what no checkpoint has
-        saved = db.get(INBOX)
-        if saved is not None:
-            self.epoch, self.place, last = msgpack.unpackb(saved)
-            self._last = {sender: (channel, number) for sender, channel, number in last}
         self.committed_place = self.place  # what may be acknowledged
         self._written = self._saved = self.epoch, self.place
         db.join(self)

@@ -349,6 +349,11 @@ def _random(epoch: str) -> str:
     return epoch.rpartition(":")[2]
 
 
+def other_states(saved: bytes | None) -> Mapping[int, str]:
+    """Return the state that each other drone had, as META has them."""
+    return {} if saved is None else msgpack.unpackb(saved, strict_map_key=False)[1]
+
+
 class Companions(Part):
     """Keeps in the checkpoint what a drone knows of the others: who they are, who is gone, commands in force."""
 

@@ -22,9 +22,10 @@ from webcrawl.base.digest import algorithm
 from webcrawl.base.readable import count
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
-from webcrawl.store.disk import LONGEST_LINE, Disk, regular
+from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.index_line import OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
+from webcrawl.store.lines import LONGEST_LINE
 from webcrawl.store.runs import Run, RunWriter
 
 Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place

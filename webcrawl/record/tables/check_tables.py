@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Self
 
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
+from webcrawl.record.tables.table_files import ALONE, FOLDER, ROWS, STATE, Part, Progress, where
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.record.warc.reader import sound_records
 from webcrawl.record.warc.unpacking import Torn
@@ -20,7 +21,6 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.table_progress import ALONE, FOLDER, ROWS, STATE, Part, Progress, where
 from webcrawl.store.output import OPEN, STREAM
 
 UNCHANGED = "304"  # such a document has the status of the earlier answer (docs/since.md)

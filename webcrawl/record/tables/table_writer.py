@@ -27,12 +27,12 @@ from webcrawl.record.tables import parquet
 from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, host_row, page_row
 from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.record.tables.rows import Ended, LinkRows, Repeated
+from webcrawl.record.tables.table_files import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.host_row import COLUMNS, read
-from webcrawl.store.jobdir.table_progress import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
 from webcrawl.store.output import OPEN, PARQUET, STREAM, Mark
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.worker import Worker

@@ -15,9 +15,9 @@ from webcrawl.base.surt import surt
 from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, Unpacked
 from webcrawl.store import rowcrc
-from webcrawl.store.disk import lines_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
+from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN
 
 LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from webcrawl.base.dates import digits, iso, read_digits, read_iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.url_text import visible
-from webcrawl.store.disk import lines_of, regular
+from webcrawl.store.disk import regular
+from webcrawl.store.lines import lines_of
 
 LOG = "logs/crawl.log"
 DATE = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"

@@ -1,4 +1,4 @@
-"""Lines of the logs that OUTPUTS names: written, read and checked (docs/logs.md).
+"""Lines of the logs beside crawl.log: written, read and checked (docs/logs.md).
 
 links.log has LARM's five fields for each link, skipped.log a line for each URL that was not crawled; both are
 tab-separated UTF-8. requests.log has a line for each request sent, tab-separated ASCII.
@@ -6,6 +6,7 @@ tab-separated UTF-8. requests.log has a line for each request sent, tab-separate
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,11 +21,12 @@ from webcrawl.base.model import Link
 from webcrawl.base.numbers import FEW, fitting
 from webcrawl.base.readable import STRANGE, spelled, url_without_credentials
 from webcrawl.base.url_text import visible
-from webcrawl.store.disk import LONGEST_LINE, lines_of, regular
+from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import crawl_line, history_line
 from webcrawl.store.jobdir.crawl_line import DATE
 from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.lines import LONGEST_LINE, lines_of
 
 LINKS_LOG = "logs/links.log"
 MOST = 8 << 20  # characters of the lines of one page, or what FEW of them have
@@ -265,3 +267,33 @@ def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
         return
     if lines != noted:
         yield DamagedFile(path, 0, "not the counts of the last checkpoint")
+
+
+# -- the last unexpected errors, each with its traceback
+
+ERRORS_LOG = "logs/errors.log"
+ERRORS_TAIL = 128 << 10  # bytes that are read
+ERROR_LINES = 30  # of one error that are given: the first one, and the last
+ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+
+
+def last_errors(jobdir: Path, most: int) -> list[str]:
+    """Return the last errors, the latest first; none if nothing has ever been written, or the log cannot be read."""
+    try:
+        with regular(jobdir / ERRORS_LOG) as file:
+            size = file.seek(0, os.SEEK_END)
+            start = file.seek(max(size - ERRORS_TAIL, 0))
+            text = file.read(ERRORS_TAIL).decode("utf-8", "replace")
+    except OSError:
+        return []
+    found = [one.strip() for one in ERROR_BEGIN.split(text)]
+    if start and found:  # it may be cut off
+        del found[0]
+    return [_shortened(one) for one in reversed(found) if one][:most]
+
+
+def _shortened(error: str) -> str:
+    lines = error.splitlines()
+    if len(lines) > ERROR_LINES:
+        lines = [lines[0], "  ...", *lines[-ERROR_LINES + 2 :]]
+    return "\n".join(lines)

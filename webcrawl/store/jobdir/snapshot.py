@@ -7,17 +7,17 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO, NoReturn, Self
 from urllib.parse import quote
 
-from webcrawl.store.crawldb import ERRORS, is_damage
+from webcrawl.store.crawldb import ERRORS, CrawlDB, Part, is_damage
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
@@ -273,3 +273,32 @@ def needs_copy(state: Path) -> bool:
 
 def _bytes(value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
+
+
+class SavedDB(CrawlDB):
+    """A checkpoint for the classes that work on a crawl's database: they read it, and cannot change it.
+
+    It takes no lock, and has nothing to save.
+
+    Whoever made the snapshot closes it.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:  # CrawlDB's own would open and lock the file
+        self._snapshot = snapshot
+        self.path = snapshot.path
+        self.folder = snapshot.path.parent
+
+    def __repr__(self) -> str:
+        return f"<SavedDB {self.path}>"
+
+    def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
+        return [*self._snapshot.rows(sql, args)]
+
+    def join(self, part: Part, *, first: bool = False) -> None:
+        """Do nothing: there is no further checkpoint."""
+
+    def execute(self, sql: str, _args: Sequence[Any] = ()) -> NoReturn:
+        raise StoreError(f"{self.path}: open for reading only: {sql}")
+
+    def executemany(self, sql: str, _rows: Iterable[Sequence[Any]]) -> NoReturn:
+        raise StoreError(f"{self.path}: open for reading only: {sql}")

@@ -26,7 +26,7 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from webcrawl.tools.made_tables import Made
+    from webcrawl.record.tables.table_files import Made
     from webcrawl.urls.exclusion_rules import Forgotten
 import logging
 
@@ -148,7 +148,7 @@ def _crawls(folder: Path) -> Iterator[Path]:
 
 def _made_by(crawls: Iterable[Path]) -> Made:
     """All documents that these crawls have made."""
-    from webcrawl.tools.made_tables import Made  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.table_files import Made  # noqa: PLC0415 - as above
 
     made = Made("documents")
     for crawl in crawls:

@@ -14,8 +14,7 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import FIELDS
-from webcrawl.tools.dashboard.answers import answered, table
-from webcrawl.tools.dashboard.commands import commands_content
+from webcrawl.tools.dashboard.commands import answered, commands_content, table
 from webcrawl.tools.dashboard.crawl_page import Shown, figures_part
 from webcrawl.tools.dashboard.crawls import Ask, Watch
 from webcrawl.tools.dashboard.frame import Parts, button, choice, field, hidden, part

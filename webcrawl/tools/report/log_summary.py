@@ -12,8 +12,9 @@ from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.page_values import walled
 from webcrawl.record.statistics.statistics import Statistics, host_of, read_line
-from webcrawl.store.disk import LONGEST_LINE, regular
+from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
+from webcrawl.store.lines import LONGEST_LINE
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import SeedError, is_url, list_paths
 

@@ -15,10 +15,9 @@ from webcrawl.base.model import FAILURES, REDIRECTS
 from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import WORDS, help_for, shares
 from webcrawl.crawl.progress import KNOWN, WRONG, Sentences, sentences
-from webcrawl.store.jobdir import left_out, stats_file
+from webcrawl.store.jobdir import counter_words, stats_file
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
-from webcrawl.tools.report import counter_words as words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_source import Source
@@ -128,7 +127,7 @@ def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Htm
     head = [Column("Status", "code"), Column("Meaning"), Column(what, "number"), Column("Share", "share")]
     whole = sum(counts.values())
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    cells: list[list[Cell]] = [[code, words.status(code), many, many / whole] for code, many in rows]
+    cells: list[list[Cell]] = [[code, counter_words.status(code), many, many / whole] for code, many in rows]
     return table(name, head, cells, caption)
 
 
@@ -148,9 +147,9 @@ def _cut(source: Source) -> Iterator[Html]:
 
 def wrong(source: Source) -> Html:
     """Failures and flaws by kind: once per attempt, so that what was tried again counts again."""
-    counted = {name: many for name, many in source.counters.items() if name.startswith(words.KINDS) and many}
+    counted = {name: many for name, many in source.counters.items() if name.startswith(counter_words.KINDS) and many}
     rows: list[list[Cell]] = []
-    for group, names in words.WRONG.items():
+    for group, names in counter_words.WRONG.items():
         rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
     rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
     parts = [note(f"Nothing was fetched: {line}.") for line in source.stats.get(stats_file.UNREACHED) or ()]
@@ -159,7 +158,7 @@ def wrong(source: Source) -> Html:
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
     parts += _notes(source, WRONG)
     parts += _cut(source)
-    if said := left_out.in_words(source.figures):
+    if said := counter_words.in_words(source.figures):
         parts.append(note(f"Left out: {said}. See Skipped."))
     if not parts:
         right = "every answer was a whole page or a redirect, and nothing was left out but what is out of scope"

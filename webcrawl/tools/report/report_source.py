@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
+from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import HostRow, OriginRow, behind_wall, given_up, host_rows, read
 from webcrawl.store.jobdir.host_row import State as Place
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.left_out import FILTERED
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.revisits import Revisits, history_of, of_hive, read_revisits

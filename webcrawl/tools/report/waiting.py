@@ -10,8 +10,7 @@ from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics.statistics import host_of
-from webcrawl.store.jobdir import left_out
-from webcrawl.tools.report import counter_words as words
+from webcrawl.store.jobdir import counter_words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Log, SeedRow
 from webcrawl.tools.report.report_source import Source, State
@@ -74,7 +73,7 @@ def _seed_outcomes(log: Log) -> Html:
 
 
 def _outcome_words(status: int) -> str:
-    return f"{status} {words.status(status)}" if status else "itself not ended, though URLs found from it have"
+    return f"{status} {counter_words.status(status)}" if status else "itself not ended, though URLs found from it have"
 
 
 def _seed_row(row: SeedRow) -> list[Cell]:
@@ -88,17 +87,21 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 
 def _seed_without_line(url: str, state: State) -> list[Cell]:
     status = state.away.get(host_of(url))
-    why = f": its host is set aside, {words.status(status) if status else 'as it asked'}" if status is not None else ""
+    why = (
+        f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
+        if status is not None
+        else ""
+    )
     return [url, f"no outcome yet{why}", 0, 0, 0, 0]
 
 
 def skipped(source: Source) -> Html:
     """URLs that were found and left out, by reason."""
     figures = source.figures
-    rows: list[list[Cell]] = [[rule.words, rule.stage, many] for many, rule in left_out.left_out(figures)]
+    rows: list[list[Cell]] = [[rule.words, rule.stage, many] for many, rule in counter_words.left_out(figures)]
     rows += [
-        [words.status(int(name.removeprefix(left_out.DROPPED))), left_out.Stage.TURN, figures[name]]
-        for name in left_out.UNANSWERED
+        [counter_words.status(int(name.removeprefix(counter_words.DROPPED))), counter_words.Stage.TURN, figures[name]]
+        for name in counter_words.UNANSWERED
         if figures.get(name)
     ]
     if not rows:
@@ -132,7 +135,7 @@ def _aside(source: Source) -> Html:
     walls = {host.name: f"wall: {host.vendor}" for host in source.state.walls}
     cells: list[list[Cell]] = []
     for host in source.state.aside:
-        why = words.status(host.status) if host.status else walls.get(host.name, "asked to wait")
+        why = counter_words.status(host.status) if host.status else walls.get(host.name, "asked to wait")
         cells.append([host.name, host.urls, host.failures, why, host.due])
     head = [
         *(Column("Host"), Column("URLs", "number"), Column("Failures in a row", "number"), Column("Because")),
@@ -163,8 +166,10 @@ def _given_up(source: Source) -> Html:
     many = sum(state.given_up_by.values())
     if not many:
         return note("No host was given up.")
-    why = ", ".join(f"{numbers.number(one)} {words.status(status)}" for status, one in state.given_up_by.most_common())
-    cells: list[list[Cell]] = [[name, words.status(status)] for name, status in state.given_up]
+    why = ", ".join(
+        f"{numbers.number(one)} {counter_words.status(status)}" for status, one in state.given_up_by.most_common()
+    )
+    cells: list[list[Cell]] = [[name, counter_words.status(status)] for name, status in state.given_up]
     head = [Column("Host"), Column("Because")]
     return table("given-up-table", head, cells, f"{numbers.count(many, 'host')} given up: {why}")
 

@@ -31,10 +31,8 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
-from webcrawl.tools.segments.left import Left, crawled
-from webcrawl.tools.segments.left_links import Building, TableReader
-from webcrawl.tools.segments.pool import Pool
-from webcrawl.tools.segments.segment import Cut, cut
+from webcrawl.tools.segments.left import Building, Left, TableReader, crawled
+from webcrawl.tools.segments.segment import Cut, Pool, cut
 from webcrawl.urls.host_names import RegisteredDomains
 
 logger = logging.getLogger(__name__)

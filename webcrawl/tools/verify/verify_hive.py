@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from enum import Enum, auto
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import msgpack
-
-from webcrawl.base.url_text import host_of, visible
-from webcrawl.crawl.hive import letter, member, outbox, session
-from webcrawl.crawl.hive.outbox import END, NAME, read_name
-from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
-from webcrawl.store.errors import DamagedFile
+from webcrawl.base.page_values import walled
+from webcrawl.base.url_text import visible
+from webcrawl.crawl.hive.drone_check import (
+    check_identities,
+    check_owners,
+    check_post,
+    check_strangers,
+    owner_of,
+    standing_of,
+)
+from webcrawl.record.archives.archived_answers import captures, is_repeat
+from webcrawl.record.warc import unpacking
+from webcrawl.record.warc.reader import NotWarc, Records, ignore
+from webcrawl.store.disk import regular
+from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import stats_file
-from webcrawl.store.jobdir.crawls import STATE, crawls_of, number_of
-from webcrawl.store.jobdir.job_dir import NoCrawl
-from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
+from webcrawl.store.jobdir.crawl_line import FIELDS, INLINE, LOG, NOTES, PATH, PREREQUISITE, REVISIT, URL, each
+from webcrawl.store.jobdir.crawls import STATE, crawls_of
+from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, BadLine, index_of
+from webcrawl.store.jobdir.index_line import read as read_index_line
+from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
+from webcrawl.store.jobdir.outputs import lengths, open_noted
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.holdings import Line, Named, Shared, archived, hosts, lines, pages, shared, tried_again
+from webcrawl.store.lines import LONGEST_LINE, lines_of
+from webcrawl.store.output import OPEN
 from webcrawl.tools.verify.verify_crawl import ABSENT, guarded, verify
-from webcrawl.urls.host_names import RegisteredDomains
 
 TOLD = 20  # places of each kind; of the others only how many there are
 Crawls = Mapping[int, Path]  # by position
+Named = Iterator[tuple[bytes, Path, int]]  # a name, and where a drone has it: a file and a byte of it
 Has = Callable[[Path], Named]  # what a drone has
 
 
@@ -107,153 +122,165 @@ def _told(crawls: Crawls, twice: Iterable[Shared], why: str) -> Iterator[Damaged
             yield DamagedFile(path, at, f"{one.name.decode(errors='replace')} {why.format(crawls[first].name)}")
 
 
-Channel = tuple[int, int]  # of exact letters from one drone to another: an identifier, and the last number
-NEVER: Channel = 0, 0
+# -- what several drones have of which each may have only its own: URLs, records, hosts
+
+ROBOTS = b"/robots.txt"
+BLOCK = 1 << 14  # bytes of a record that are read, which a metadata record seldom has
+
+
+class Line(Enum):
+    """The subject of a line of the log."""
+
+    PAGE = auto()
+    PREREQUISITE = auto()  # robots.txt, which the former and the present owner of a host may ask for
+    REVISIT = auto()  # a page that was fetched again: its host may have changed hands since
+    AWAITED = auto()  # a download inside a page: pages of several drones may await the same
+    WALLED = auto()  # an answer of a wall: the URL is asked for again, and its host may have changed hands by then
+
+
+def lines(crawl: Path, kinds: Container[Line]) -> Named:
+    """URLs of the log, of these kinds."""
+    path = crawl / LOG
+    length = _noted(crawl).get(LOG, 0)
+    if not path.exists():  # reported
+        return
+    for at, fields in each(path, 0, length):
+        if len(fields) == FIELDS and _kind(fields) in kinds:
+            yield fields[URL], path, at
+
+
+def _kind(fields: list[bytes]) -> Line:
+    if fields[PATH][-1:] == PREREQUISITE:
+        return Line.PREREQUISITE
+    notes = fields[NOTES].decode(errors="replace").split(",")  # a damaged line was reported with its drone
+    if REVISIT in notes:
+        return Line.REVISIT
+    if INLINE in notes:
+        return Line.AWAITED
+    return Line.WALLED if walled(notes) else Line.PAGE
+
+
+def pages(crawl: Path) -> Named:
+    """URLs that have ended."""
+    return lines(crawl, (Line.PAGE,))
+
+
+def hosts(crawl: Path) -> Named:
+    """Hosts with URLs. A record without any stays behind when its slot moves."""
+    with Snapshot(crawl / "state") as snapshot:
+        for (name,) in snapshot.rows("SELECT name FROM host WHERE state > 0"):
+            yield name.encode(), snapshot.path, 0
+        snapshot.check_still()
+
+
+def archived(crawl: Path) -> Named:
+    """The URLs of which the archive holds an answer: by its index, or by its records where it has none."""
+    noted = _noted(crawl)
+    for name, length in noted.items():
+        if name.removesuffix(OPEN).endswith(INDEX):
+            yield from _indexed(crawl, name, length)
+        elif name.removesuffix(OPEN).endswith(ARCHIVE) and index_of(name) not in noted:
+            yield from _recorded(crawl, name, length)
+
+
+def _indexed(crawl: Path, name: str, length: int) -> Named:
+    file = open_noted(crawl, name)
+    if file is None:  # reported, or taken away
+        return
+    with file:
+        for at, line in lines_of(file, length):
+            with suppress(BadLine):  # reported
+                url = read_index_line(line).url.encode()
+                if not url.endswith(ROBOTS):
+                    yield url, Path(file.name), at
+
+
+def tried_again(path: Path, at: int) -> bool:
+    """True if the archive has this answer as one after which another attempt was made, perhaps by another drone.
+
+    `path` and `at`: the place of the answer's first record, or of its line in an index.
+    """
+    with suppress(BadLine, NotWarc, OSError):
+        if INDEX in path.name:
+            with regular(path) as file:
+                file.seek(at)
+                line = read_index_line(file.readline(LONGEST_LINE))
+            archive = open_noted(path.parent, line.file)
+            if archive is None:
+                return False
+            archive.close()
+            path, at = Path(archive.name), line.offset
+        with Records(path, BLOCK, ignore, unpacking.Place(at, 0)) as records:
+            return any(is_repeat(capture) for capture in islice(captures(records, ignore), 1))
+    return False
+
+
+def _recorded(crawl: Path, name: str, length: int) -> Named:
+    file = open_noted(crawl, name)
+    if file is None:
+        return
+    file.close()
+    try:
+        with Records(Path(file.name), 0, ignore) as records:
+            for record in records:
+                if record.place.offset >= length:
+                    break
+                url = record.url.encode()
+                if record.kind in ("response", "revisit", "resource") and not url.endswith(ROBOTS):
+                    yield url, Path(file.name), record.place.offset
+    except FileNotFoundError:  # a running crawl has finished it at this moment
+        yield from _recorded(crawl, name, length)
+    except NotWarc:
+        return  # reported
+
+
+def _noted(crawl: Path) -> dict[str, int]:
+    """The outputs of the last checkpoint, and how many bytes of them count."""
+    return JobDir(crawl).read(lengths)
+
+
+MOST = 1 << 14  # hashes whose names are looked for
+Place = tuple[Path, int]  # a file and a byte of it
+Names = Callable[[], Named]  # what a drone has; it may be read twice
+COUNT = "SELECT coalesce(sum(drones), 0) FROM (SELECT count(DISTINCT drone) AS drones FROM claim GROUP BY hash)"
+SHARED = "SELECT hash FROM claim GROUP BY hash HAVING min(drone) < max(drone) LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One drone, as of its last checkpoint."""
+class Shared:
+    """A name that several drones have, and where each has it first."""
 
-    path: Path  # of its database
-    drone: int
-    hive: str
-    key: bytes
-    slots: SlotMap | None
-    partition: str  # HIVE_PARTITION of its last run
-    sent: Mapping[int, Channel]  # the last exact letter for each drone
-    kept: Mapping[int, int]  # how many of these it still has, which are the last ones
-    received: Mapping[int, Channel]  # the last exact letter of each drone
-    others: Mapping[int, str]  # the state that each drone had, as this one knows
+    name: bytes
+    places: dict[int, Place]
 
 
-def standing_of(crawl: Path) -> Standing | None:
-    """None: this crawl is no drone, or was never let in, or cannot be read, which is reported otherwise."""
-    with Snapshot(crawl / "state") as snapshot:
-        try:
-            standing = _standing(snapshot)
-        except UNREADABLE:
-            return None
-        snapshot.check_still()
-    return standing
+def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
+    """The number of names read, each counted once per drone that has it; and those that several have, MOST at most.
 
-
-def _standing(snapshot: Snapshot) -> Standing | None:
-    who, slots, key = (snapshot.get(name) for name in (member.IDENTITY, member.MAP, member.KEY))
-    if who is None or (slots is None and key is None):  # it was refused when it came, and has done nothing
-        return None
-    _, hive, drone, _ = msgpack.unpackb(who)
-    terms = read_terms(snapshot.get("terms") or b"{}")
-    _, _, received = msgpack.unpackb(snapshot.get(letter.INBOX) or msgpack.packb(("", "", ())))
-    names = snapshot.rows("SELECT name FROM meta WHERE name > ? AND name < ?", (NAME, END))
-    rows = [read_name(name) for (name,) in names]
-    return Standing(
-        snapshot.path,
-        drone,
-        hive,
-        key or b"",
-        SlotMap.unpack(slots) if slots is not None else None,
-        str(terms.get("HIVE_PARTITION", "")),
-        outbox.channels_of(snapshot.get(outbox.META)),
-        Counter(row.drone for row in rows if row.exact),
-        {other: (channel, last) for other, channel, last in received},
-        _others(snapshot.get(session.META)),
-    )
-
-
-def _others(companions: bytes | None) -> Mapping[int, str]:
-    return msgpack.unpackb(companions, strict_map_key=False)[1] if companions is not None else {}
-
-
-def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
-    """Each drone lies in its own folder, and all are of one hive."""
-    first = next(iter(crawls.values()), None)
-    for crawl, one in crawls.items():
-        if one.drone != number_of(crawl):
-            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: this is drone {one.drone}")
-        if first is not None and one.hive != first.hive:
-            why = f"of the hive {one.hive}, where {first.path.parent.parent.name} is of {first.hive}"
-            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: {why}")
-        elif first is not None and one.key != first.key:
-            yield DamagedFile(one.path, 0, f"table meta, key: another one than {first.path.parent.parent.name} has")
-
-
-def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
-    """Of drones that were never let in: one of another state has their number, and that is not here."""
-    known = {number: state for one in drones for number, state in one.others.items()}
-    for crawl in crawls:
-        number = number_of(crawl)
-        with Snapshot(crawl / "state") as snapshot:
-            who = snapshot.get(member.IDENTITY)
-        if number in known and who is not None and _state(who) not in (known[number], None):
-            yield DamagedFile(crawl / STATE, 0, f"never let in: drone {number} has its state {known[number]} elsewhere")
-
-
-def _state(who: bytes) -> str | None:
-    """The id of a drone's state; None of a damaged row, which was reported with the drone."""
-    try:
-        return str(msgpack.unpackb(who)[0])
-    except UNREADABLE:
-        return None
-
-
-def check_post(before: Mapping[int, Standing], after: Mapping[int, Standing]) -> Iterator[DamagedFile]:
-    """Each exact letter that a receiver lacks is still with its sender, and each that it has was sent.
-
-    What was read `before` and `after` differs in a running hive. A sender has forgotten only what a receiver that is
-    read later has, and a receiver has only what a sender that is read later has sent.
+    SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are equal then count, so
+    that what a running crawl moves meanwhile does not.
     """
-    both = before.keys() & after.keys()
-    for number in sorted(both):
-        sender = before[number]
-        for other, (channel, last) in sender.sent.items():
-            now = after[number].sent.get(other, NEVER)
-            if other not in both or now[0] != channel:  # lost, or begun anew
-                continue
-            receiver = after[other]
-            first, has = last - sender.kept.get(other, 0) + 1, _number(receiver.received, number, channel)
-            if has < first - 1:
-                why = f"letters {has + 1} to {first - 1} of drone {number} are lost: neither drone has them"
-                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
-            had = _number(before[other].received, number, channel)
-            if had > now[1]:
-                why = f"letter {had} of drone {number} has come, which has sent {now[1]}: one of them is an older copy"
-                yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
+    count, wanted = _shared_hashes(drones)
+    if not wanted:
+        return count, []
+    found: dict[bytes, dict[int, Place]] = {}
+    for drone, names in drones.items():
+        for name, path, at in names():
+            if hash(name) in wanted:
+                found.setdefault(name, {}).setdefault(drone, (path, at))
+    return count, [Shared(name, places) for name, places in found.items() if len(places) > 1]
 
 
-def _number(received: Mapping[int, Channel], sender: int, channel: int) -> int:
-    known, number = received.get(sender, NEVER)
-    return number if known == channel else 0
-
-
-KNOWN = 1 << 16  # authorities whose owners are remembered
-Owner = Callable[[bytes], int]
-UNKNOWN = -1  # the owner of what has no host
-
-
-def owner_of(drones: Iterable[Standing]) -> Owner | None:
-    """Whose a URL has been from the beginning on; None if the owners have changed, or depend on a file."""
-    first = next(iter(drones), None)
-    ways = {one.partition for one in drones}
-    if first is None or first.slots is None or len(ways) > 1 or not ways <= set(WAYS):
-        return None
-    if any(one.slots is None or one.slots.generation > 1 for one in drones):
-        return None
-    slot, owners = partition_of(first.partition, RegisteredDomains()).slot, first.slots.owners
-
-    @lru_cache(KNOWN)
-    def of_authority(start: bytes) -> int:
-        try:
-            return owners[slot(host_of(f"{start.decode()}/"))]
-        except (IndexError, UnicodeDecodeError):  # of a damaged line, which was reported with its drone
-            return UNKNOWN
-
-    return lambda url: of_authority(b"/".join(url.split(b"/", 3)[:3]))
-
-
-def check_owners(drone: int, urls: Iterable[tuple[bytes, Path, int]], owner: Owner) -> Iterator[DamagedFile]:
-    """Yields each URL of this drone's log that is another's."""
-    for url, path, at in urls:
-        theirs = owner(url)
-        if theirs not in (drone, UNKNOWN):
-            yield DamagedFile(path, at, f"{url.decode(errors='replace')} belongs to drone {theirs}")
+def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
+    """Return how many different names the drones have, added up, and the hashes that several have, MOST at most."""
+    try:
+        with closing(sqlite3.connect("")) as db:  # a file that SQLite removes
+            db.execute("PRAGMA journal_mode = OFF")
+            db.execute("CREATE TABLE claim (hash INTEGER, drone INTEGER)")
+            for drone, names in drones.items():
+                db.executemany("INSERT INTO claim VALUES (?, ?)", ((hash(name), drone) for name, _, _ in names()))
+            ((count,),) = db.execute(COUNT)
+            wanted = {number for (number,) in db.execute(SHARED, (MOST,))}
+    except sqlite3.Error as error:
+        raise StoreError(f"a temporary file of SQLite's: {error}") from error
+    return count, wanted

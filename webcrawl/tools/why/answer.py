@@ -11,7 +11,8 @@ from typing import Any, Self
 from webcrawl.base.dates import iso
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.control.command import CommandError, NotRunning
-from webcrawl.frontier.host_facts import OriginFacts
+from webcrawl.crawl.inspection import HTTP2_ONLY, ends_with
+from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why.facts import Facts
@@ -154,7 +155,7 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
         "queue": facts.place.to_json(ahead) if facts.place is not None else None,
         "later": facts.later.to_json() if facts.later is not None else None,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
-        "domain": facts.domain.to_json() if facts.domain is not None else None,
+        "budget": facts.domain.to_json() if facts.domain is not None else None,
         "host": _host(facts, ahead),
         "scores": asdict(facts.scores) if facts.scores is not None else None,
         "log": [line.text for line in facts.lines[-VISITS:]],
@@ -170,45 +171,51 @@ def _details(source: Source, facts: Facts) -> dict[str, Any]:
 
 
 def _host(facts: Facts, ahead: float) -> dict[str, Any] | None:
+    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py), where this has the same."""
     host = facts.host
     pace = facts.pace
     if host is None or pace is None or not host.is_known:
         return None
-    failed = host.failed if host.failures else None
     wall = host.wall
     return {
-        "name": host.name,
+        "host": host.name,
         "place": host.place.name.lower(),
-        "health": host.health_in_words,
+        "health": host.health_of_urls.value,
+        "health_in_words": host.health_in_words,
         "paused": host.is_paused,
         "failures": host.failures,
-        "failed_at": iso(failed.at + ahead) if failed is not None else None,
-        "failed_status": failed.status if failed is not None else None,
+        "last_failure": _last_failure(host, ahead),
         "wall": {"vendor": wall.vendor, "since": iso(wall.since + ahead), "answers": wall.answers} if wall else None,
-        "next_request": _time(host.ready_at if host.next_turn is None else host.next_turn, ahead),
-        "delay": round(pace.seconds, 3),
-        "delay_because": pace.because,
-        "connections": host.connections,
-        "crawl_delay": host.crawl_delay,
+        "next_turn": _time(host.ready_at if host.next_turn is None else host.next_turn, ahead),
+        "delay": {"seconds": round(pace.seconds, 3), "because": pace.because, "crawl_delay": host.crawl_delay},
+        "connections": {"at_once": host.connections, "in_flight": host.requests},
         "pages": host.pages,
         "queued": host.queued,
-        "given_up_with": host.retired or None,
-        "ip": host.address or None,
-        "http2_only": host.is_http2,
+        "ends_with": ends_with(host.retired) if host.retired else None,
+        "address": host.address,
+        "protocol": HTTP2_ONLY if host.is_http2 else None,
         "origins": [_origin(one, ahead) for one in host.origins],
         "rendering": facts.rendering or None,
     }
 
 
 def _origin(origin: OriginFacts, ahead: float) -> dict[str, Any]:
-    failed = origin.failed if origin.failures else None
     return {
         "origin": origin.origin,
-        "health": origin.health_in_words,
-        "failed_status": failed.status if failed is not None else None,
+        "health": origin.health.value,
+        "health_in_words": origin.health_in_words,
+        "failures": origin.failures,
+        "last_failure": _last_failure(origin, ahead),
         "queued": origin.queued,
-        "next_request": _time(origin.next_turn, ahead),
+        "next_turn": _time(origin.next_turn, ahead),
     }
+
+
+def _last_failure(facts: HostFacts | OriginFacts, ahead: float) -> dict[str, Any] | None:
+    if not facts.failures or facts.failed is None:
+        return None
+    failed = facts.failed
+    return {"status": failed.status, "away": round(failed.away), "at": iso(failed.at + ahead)}
 
 
 def _time(seconds: float | None, ahead: float) -> str | None:

@@ -23,7 +23,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
 from webcrawl.store.jobdir.index_line import read as entry_of
-from webcrawl.store.lines import LONGEST, lines_between, pieces_between, place_of, seek_line
+from webcrawl.store.lines import LONGEST_LINE, lines_between, pieces_between, place_of, seek_line
 from webcrawl.store.output import OPEN
 
 MIB = 1 << 20
@@ -194,7 +194,7 @@ class Indexes:
 def sorted_lines(file: BinaryIO, end: int, start: bytes) -> Iterator[bytes]:
     """Give the lines that begin with these bytes, of a file whose lines are sorted."""
     seek_line(file, place_of(file, end, start))
-    while (line := file.readline(LONGEST)).startswith(start):
+    while (line := file.readline(LONGEST_LINE)).startswith(start):
         yield line.rstrip(b"\n")
 
 

@@ -13,12 +13,11 @@ from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
-from webcrawl.tools.why.facts import Facts, pace_of, scores_of
+from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, line_of, pace_of, robots_verdict, scores_of
 from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.places import Place, Search, among_portions, among_records
-from webcrawl.tools.why.robots_verdict import IGNORED, RobotsVerdict, line_of, robots_verdict
 from webcrawl.tools.why.saved_settings import NONE
 from webcrawl.tools.why.url_rules import setting_of
 from webcrawl.urls.filters.filter_protocol import Origin
@@ -176,7 +175,7 @@ class Gathering:
         facts.scores = scores_of(facts.url, facts.lines, source.focus, waits=facts.place is not None)
         facts.rendering = source.rendering(host)
         if source.robots is None:
-            facts.robots = RobotsVerdict(IGNORED)
+            facts.robots = RobotsVerdict(RobotsState.IGNORED)
         else:
             facts.robots = robots_verdict(source.robots, facts.url)
         needed = source.values["REQUISITES"] and facts.place is not None and is_requisite(facts.place.record)

@@ -15,13 +15,13 @@ from webcrawl.base.model import Packed, authority_of, depth_of
 from webcrawl.base.readable import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
+from webcrawl.record.tables.table_files import where
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.crawls import is_crawl, number_of
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.jobdir.table_progress import where
 from webcrawl.store.line_blocks import BlockReader
 from webcrawl.tools.why.file_search import last_lines
 from webcrawl.tools.why.opened_crawl import Source

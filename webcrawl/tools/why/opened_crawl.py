@@ -43,7 +43,7 @@ from webcrawl.store.jobdir.index_line import INDEX
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG
 from webcrawl.store.jobdir.outputs import lengths
-from webcrawl.store.saved_db import SavedDB
+from webcrawl.store.jobdir.snapshot import SavedDB
 from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
 from webcrawl.tools.why.places import Known

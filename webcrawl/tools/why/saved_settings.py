@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -16,7 +15,6 @@ from webcrawl.crawl.control.sheets import Sheets, without_conflict
 NONE = "none"
 FILTERS = "URL_FILTERS "
 CONNECTIONS = "HOST_CONNECTIONS "
-RANGE = re.compile(r"range\((\d+), (\d+)\)")
 BETWEEN = ", "  # what joins the values of a list
 NAMES = (
     *("USER_AGENT", "URL_SCOPE", "URL_SCHEMES", "URL_MAX_LENGTH", "URL_MAX_DEPTH", "URL_EXCLUDE_FILE"),
@@ -65,8 +63,6 @@ def values_of(
 
 def _written(name: str, text: str) -> Any:
     """A value that a user could have written for this text of the state."""
-    if name == "PORTS_ALLOWED":
-        return [f"{first}-{int(end) - 1}" for first, end in RANGE.findall(text)]
     if name == "URL_HOST_RULES":
         return text.rpartition(" (")[0] or text
     if name in ("URL_INCLUDE", "URL_EXCLUDE"):

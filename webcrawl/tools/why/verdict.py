@@ -17,12 +17,11 @@ from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.failure_words import refused_address
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.robots_book import robots_url
+from webcrawl.store.jobdir.counter_words import CUTS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, GIVEN_UP, PROXY, REVISIT, TRUNCATED, WITHHELD, CrawlLine
 from webcrawl.store.jobdir.stats_file import SERVER_ERRORS
-from webcrawl.tools.report.counter_words import CUTS
 from webcrawl.tools.why import places
-from webcrawl.tools.why import robots_verdict as robots
-from webcrawl.tools.why.facts import Facts
+from webcrawl.tools.why.facts import Facts, RobotsState
 from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, Later
 from webcrawl.tools.why.places import Place
 from webcrawl.tools.why.url_rules import WHY, first_refusal
@@ -161,7 +160,7 @@ def _refused(facts: Facts) -> Verdict | None:
         if name not in {one.name for one in facts.filters}:
             return Verdict(DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}")
         return _left_out(name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}")
-    if facts.robots is not None and facts.robots.verdict == robots.FORBIDDEN:
+    if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
         return Verdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
 
@@ -297,9 +296,9 @@ def _robots_ahead(facts: Facts) -> str:
     found = facts.robots
     if found is None:
         return ""
-    if found.verdict == robots.FORBIDDEN:
+    if found.verdict == RobotsState.FORBIDDEN:
         return f", and will end when its turn comes: {_forbidden(facts)}"
-    if found.verdict == robots.UNREACHABLE:
+    if found.verdict == RobotsState.UNREACHABLE:
         tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
         return f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
     return ""
@@ -325,7 +324,7 @@ def _over_budget(facts: Facts) -> str:
 
 def _forbidden(facts: Facts) -> str:
     verdict = facts.robots
-    if verdict is None or verdict.verdict != robots.FORBIDDEN:
+    if verdict is None or verdict.verdict != RobotsState.FORBIDDEN:
         return "robots.txt forbids it"
     line = f"line {verdict.line}: " if verdict.line else ""
     return f"{robots_url(verdict.origin)} forbids it ({line}{verdict.rule})"
@@ -389,8 +388,8 @@ def _when_queued(facts: Facts) -> str:
     """Says what would become of it as a new link."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
-    verdict = facts.robots.verdict if facts.robots is not None else robots.NONE
-    if verdict == robots.FORBIDDEN:
+    verdict = facts.robots.verdict if facts.robots is not None else RobotsState.NONE
+    if verdict == RobotsState.FORBIDDEN:
         return "it would be queued, and end when its turn comes: robots.txt forbids it"
     if facts.host is not None and facts.host.retired:
         retry = (
@@ -403,5 +402,5 @@ def _when_queued(facts: Facts) -> str:
         return f"it would wait until its domain may have more than {count(domain.budget, 'page')}"
     if facts.host is not None and facts.host.is_paused:
         return "it would be queued, and fetched once its host is resumed by command"
-    first = ", after its host's robots.txt" if verdict == robots.UNKNOWN else ""
+    first = ", after its host's robots.txt" if verdict == RobotsState.UNKNOWN else ""
     return f"it would be queued and fetched{first}"

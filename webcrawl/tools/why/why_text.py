@@ -111,31 +111,34 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     host = details.get("host")
     if host is None:
         return
-    health = f"paused by command; {host['health']}" if host["paused"] else host["health"]
-    yield f"{host['name']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
-    several = f", {host['connections']} requests at once" if host["connections"] > 1 else ""
-    yield f"asked every {host['delay']:g} s ({host['delay_because']}){several}"
-    if host["next_request"] and (host["queued"] or details.get("queue")):
-        yield f"not before {moment(host['next_request'])}"
-    if host["http2_only"]:
+    health = f"paused by command; {host['health_in_words']}" if host["paused"] else host["health_in_words"]
+    yield f"{host['host']}: {health}; {count(host['pages'], 'page')}, {count(host['queued'], 'URL')} queued"
+    at_once = host["connections"]["at_once"]
+    several = f", {at_once} requests at once" if at_once > 1 else ""
+    yield f"asked every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
+    if host["next_turn"] and (host["queued"] or details.get("queue")):
+        yield f"not before {moment(host['next_turn'])}"
+    if host["protocol"]:
         yield "speaks only HTTP/2"
     if host["rendering"]:
         yield f"rendered: {host['rendering']}"
-    if host["failed_at"]:
-        yield f"failed last at {moment(host['failed_at'])} with {host['failed_status']}"
+    if host["last_failure"]:
+        yield f"failed last at {moment(host['last_failure']['at'])} with {host['last_failure']['status']}"
     for origin in host["origins"]:
-        status = f", the last with {origin['failed_status']}" if origin["failed_status"] else ""
-        until = f", not before {moment(origin['next_request'])}" if origin["next_request"] else ""
-        yield f"{origin['origin']} alone: {origin['health']}{status}; {count(origin['queued'], 'URL')} queued{until}"
+        last = origin["last_failure"]
+        status = f", the last with {last['status']}" if last and last["status"] else ""
+        until = f", not before {moment(origin['next_turn'])}" if origin["next_turn"] else ""
+        queued = count(origin["queued"], "URL")
+        yield f"{origin['origin']} alone: {origin['health_in_words']}{status}; {queued} queued{until}"
 
 
 def _domain(details: Mapping[str, Any]) -> Iterator[str]:
-    domain = details.get("domain")
+    domain = details.get("budget")
     if domain is None or domain["budget"] is None:
         return
     over = f", {count(domain['over_budget'], 'URL')} over it" if domain["over_budget"] else ""
-    pages, links = count(domain["budget"], "page"), count(domain["linking_domains"], "other domain")
-    yield f"{domain['name']}: {domain['pages']:,} of {pages}{over}; {links} known to link to it"
+    pages, links = count(domain["budget"], "page"), count(domain["linked_from"], "other domain")
+    yield f"{domain['domain']}: {domain['used']:,} of {pages}{over}; {links} known to link to it"
 
 
 def _scores(details: Mapping[str, Any]) -> Iterator[str]:

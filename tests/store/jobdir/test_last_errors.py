@@ -1,6 +1,6 @@
 """The last unexpected errors, from a file that may be of any size and in any state."""
 
-from webcrawl.record.error_tail import LINES, TAIL, last_errors
+from webcrawl.store.jobdir.log_lines import ERROR_LINES, ERRORS_TAIL, last_errors
 
 
 def write(folder, text):
@@ -29,7 +29,7 @@ def test_long_ones(tmp_path):
     (found,) = last_errors(tmp_path, 5)
 
     lines = found.splitlines()
-    assert (len(lines), lines[0][-7:], lines[1], lines[-1]) == (LINES, "error 1", "  ...", "ValueError: 1")
+    assert (len(lines), lines[0][-7:], lines[1], lines[-1]) == (ERROR_LINES, "error 1", "  ...", "ValueError: 1")
 
 
 def test_a_large_file(tmp_path):
@@ -39,7 +39,7 @@ def test_a_large_file(tmp_path):
 
     assert 100 < len(found) < 5000
     assert all("ValueError" in one for one in found)
-    assert sum(map(len, found)) <= TAIL
+    assert sum(map(len, found)) <= ERRORS_TAIL
 
 
 def test_without_a_file_there_are_no_errors(tmp_path):
