@@ -220,6 +220,31 @@ class TestProcessors:
         steps, _ = self.run(script)
         assert len(steps.due) == 1
 
+    def test_the_end_waits_for_all_that_were_read_together(self):
+        """The first of them is finished before the last has begun to wait in the processors."""
+        first, last = page("http://a.test/first"), page("http://a.test/last")
+        steps = Steps(first, last)
+
+        async def fetch(_trip):
+            await steps.event.wait()
+            return True
+
+        async def process(trip, _output):
+            if trip is last:
+                await asyncio.sleep(0.05)
+
+        async def script(driver):
+            steps.event = asyncio.Event()
+            await eventually(lambda: len(driver.fetching) == 2)
+            drained = driver.close()
+            steps.event.set()
+            await drained
+            assert steps.visits == [2]
+            assert steps.done == [first, last]
+
+        steps.fetch, steps.process = fetch, process
+        run(steps, script)
+
     def test_one_that_is_cancelled_is_left_to_the_next_run(self):
         """It is finished as cut short."""
 

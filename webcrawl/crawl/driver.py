@@ -85,6 +85,7 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self.fetching: dict[Trip, asyncio.Task[None]] = {}
         self._ready: list[Trip] = []  # answers that nobody has begun to read
+        self._read_now = 0  # answers that were read in this turn, and are not yet in the processors
         self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}  # in the processors
         self._size = 0  # bytes of those
         self._most = MOST
@@ -101,7 +102,7 @@ class Driver:
     @property
     def busy(self) -> bool:
         """True as long as anything is under way."""
-        return bool(self.fetching or self._ready or self._waiting)
+        return bool(self.fetching or self._ready or self._read_now or self._waiting)
 
     # -- take and fetch
 
@@ -188,7 +189,9 @@ class Driver:
             outputs = self._steps.visit(trips)
         except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
             outputs = [tamed(error)] * len(trips)
+        self._read_now = len(trips)
         for trip, output in zip(trips, outputs, strict=True):
+            self._read_now -= 1
             self._process(trip, output)
         seconds = self._clock() - begun
         self._most = max(1, min(MOST, 2 * self._most, int(len(trips) * TURN / max(seconds, 1e-6))))
