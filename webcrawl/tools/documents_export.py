@@ -1,4 +1,4 @@
-"""Makes one file of a crawl's documents: Parquet, or lines of JSON; and says which parts of a table are not here."""
+"""Makes one file of a crawl's documents: Parquet, or lines of JSON with `text`, `id` and `metadata`."""
 
 from __future__ import annotations
 

@@ -225,6 +225,29 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
     return [spool() if source == "-" else source for source in sources]
 
 
+def add_seeds(ask: Callable[..., Any], jobdir: Path, words: Sequence[str], stream: IO[bytes]) -> Any:
+    """Give a crawl these sources, as it can open them; `-` is the stream. Return its answer to `ask`.
+
+    The stream is read only if a crawl is there, and no file is left of it if the crawl refuses.
+    """
+    spools: list[str] = []
+
+    def spool() -> str:
+        ask("status")
+        spools.append(spooled(jobdir, stream))
+        return spools[0]
+
+    sources = sources_of(words, spool)
+    try:
+        return ask("seeds", "add", *sources)
+    except NoAnswer:  # it may have them all the same
+        raise
+    except (CommandError, NotRunning):
+        for name in spools:
+            forget_spooled(jobdir, name)
+        raise
+
+
 def source_named(source: str) -> str:
     """Return SRC with whole paths, for a crawl in another folder. Raise CommandError if a list cannot be read."""
     try:

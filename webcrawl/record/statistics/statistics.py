@@ -14,6 +14,7 @@ from typing import Any
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
+from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SHELL
 from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
@@ -65,7 +66,7 @@ class Statistics:
             if exchange.truncated:
                 self.truncated.add(exchange.truncated, size)
             if exchange.notes and SHELL in exchange.notes:
-                self.scripted.add(host_of(link.url), size)
+                self.scripted.add(host_if_any(link.url), size)
 
     def ended(self, status: int, url: str, path: str) -> None:
         """A URL has ended without an answer, or that of somebody else."""
@@ -76,7 +77,7 @@ class Statistics:
         if path[-1:] != "S":
             self.outcomes[status] += 1
         if status in FAILURES:
-            self.hosts.row(host_of(url))[2] += 1
+            self.hosts.row(host_if_any(url))[2] += 1
 
     def answered(
         self, status: int, url: str, path: str, at: int, milliseconds: int, size: int, kind: str, *, wall: bool = False
@@ -91,7 +92,7 @@ class Statistics:
         probe = path[-1:] == "S"
         if not probe:
             self.outcomes[status] += 1
-        host = host_of(url)
+        host = host_if_any(url)
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
@@ -152,13 +153,12 @@ PLAIN = (
 PARTS = ("types", "domains", "truncated", "scripted", "hosts", "series")
 
 
-def host_of(url: str) -> str:
-    """The host of a URL, without port; empty for a URL that has none, as a spider's own may."""
-    parts = url.split("/", 3)
-    host = parts[2] if len(parts) > 2 else ""
-    if ":" not in host:
-        return host
-    return host[: host.find("]") + 1] if host[0] == "[" else host.partition(":")[0]
+def host_if_any(url: str) -> str:
+    """Return the host of a URL, without port; empty for a URL that has none, as a spider's own may."""
+    try:
+        return host_of(url)
+    except (IndexError, ValueError):
+        return ""
 
 
 @lru_cache(1024)
@@ -187,7 +187,7 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
         elif note.startswith(TRUNCATED):
             statistics.truncated.add(note.removeprefix(TRUNCATED), int(size))
         elif note == SHELL:
-            statistics.scripted.add(host_of(url), int(size))
+            statistics.scripted.add(host_if_any(url), int(size))
 
 
 @lru_cache(64)

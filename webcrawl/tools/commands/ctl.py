@@ -10,21 +10,21 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from webcrawl.base.program import INTERRUPTED, program
-from webcrawl.base.readable import readable
-from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
+from webcrawl.base.readable import readable, text_without_credentials
+from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
 from webcrawl.tools.commands.console import complain, say_all
-from webcrawl.tools.commands.crawl_queries import ask_hive
 from webcrawl.tools.tool_command import ToolCommand
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from webcrawl.crawl.control.client import Client
+    from scrapy.settings import BaseSettings
+
     from webcrawl.tools.why.answer import Answer
 
 REFUSED, NOT_RUNNING = 1, 2
@@ -99,18 +99,43 @@ class Command(ToolCommand):
             return saved.ask(*words)
 
     def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
-        from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
+        if command == "seeds" and not _is_hive(jobdir):
+            from webcrawl.crawl.control.client import Client, add_seeds  # noqa: PLC0415 - as above
 
-        try:
-            is_hive = "://" in jobdir or (Path(jobdir) / HIVE).exists()
-        except OSError as error:
-            raise CommandError(str(error)) from error
-        if is_hive:
-            return ask_hive(self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
-        client = Client(Path(jobdir), PATIENCE)
-        if command == "seeds":
-            return _seeds(client, Path(jobdir), words)
-        return client.ask(command, *words)
+            return add_seeds(Client(Path(jobdir), PATIENCE).ask, Path(jobdir), words, sys.stdin.buffer)
+        return ask(lambda: self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
+
+
+def ask(
+    settings: Callable[[], BaseSettings], place: str, patience: float, stdin: IO[bytes], command: str, *words: str
+) -> Any:
+    """Return the answer of a crawl, or of the hive of a folder or a server; `stdin` is what a hive's seeds `-` are.
+
+    `settings` are read for a hive alone: that loads Scrapy. Raise CommandError or NotRunning.
+    """
+    from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
+
+    if _is_hive(place):
+        return _ask_hive(settings(), place, patience, stdin, command, *words)
+    return Client(Path(place), patience).ask(command, *words)
+
+
+def _is_hive(place: str) -> bool:
+    try:
+        return "://" in place or (Path(place) / HIVE).exists()
+    except OSError as error:
+        raise CommandError(str(error)) from error
+
+
+def _ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str) -> Any:
+    from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
+    from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.orders import HiveClient  # noqa: PLC0415 - as above
+
+    try:
+        return HiveClient(settings, place, patience, stdin).ask(command, *words)
+    except (HiveError, CannotStart) as error:
+        raise CommandError(text_without_credentials(str(error))) from error
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> Answer:
@@ -128,28 +153,6 @@ def _why(jobdir: Path, words: Sequence[str]) -> Answer:
     except (StoreError, OSError) as error:
         raise CommandError(str(error)) from error
     raise NotRunning(f"{jobdir}: no crawl is running there, or none that listens")
-
-
-def _seeds(client: Client, jobdir: Path, words: Sequence[str]) -> Any:
-    """Sources as the crawl can open them. `-` is standard input, which is read only if a crawl is there."""
-    from webcrawl.crawl.control.client import forget_spooled, sources_of, spooled  # noqa: PLC0415
-
-    spools: list[str] = []
-
-    def spool() -> str:
-        client.ask("status")
-        spools.append(spooled(jobdir, sys.stdin.buffer))
-        return spools[0]
-
-    sources = sources_of(words, spool)
-    try:
-        return client.ask("seeds", "add", *sources)
-    except NoAnswer:
-        raise
-    except CommandError:
-        for name in spools:
-            forget_spooled(jobdir, name)
-        raise
 
 
 def _line(usage: str, says: str) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
 from webcrawl.tools.commands.console import CannotPrint, port_of, say
-from webcrawl.tools.commands.crawl_queries import ask
+from webcrawl.tools.commands.ctl import ask
 from webcrawl.tools.commands.report import default_terms
 from webcrawl.tools.tool_command import ToolCommand, need_jobdir
 
@@ -74,4 +75,4 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
 
 def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
     patience = PATIENCE if command in SHOWN else LONGER
-    return ask(settings, jobdir, patience, command, *words, written=written)
+    return ask(lambda: settings, str(jobdir), patience, BytesIO(written), command, *words)

@@ -6,13 +6,11 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
-from webcrawl.crawl.control.client import forget_spooled, spooled
 from webcrawl.crawl.control.command import Command, CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.tools.dashboard.crawl_page import Shown
@@ -227,20 +225,10 @@ class Ordering:
             return self._keep(order, str(error), _heading(error))
 
     async def paste(self, watch: Watch, text: str) -> str:
-        """Gives a crawl seeds, in a file of its own; returns the name of its answer."""
-        jobdir, data = watch.known.jobdir, text.strip().encode("utf-8", "replace")
+        """Give a crawl or a hive seeds, in a file of its own; return the name of its answer."""
+        data = text.strip().encode("utf-8", "replace")
         try:
-            if watch.known.drones:
-                return self._keep(WRITTEN, await watch.order("seeds", "add", "-", written=data))
-            await watch.order("status")  # nothing is written for a crawl that does not listen
-            name = await watch.run(lambda: spooled(jobdir, BytesIO(data)))
-            try:
-                return self._keep(WRITTEN, await watch.order("seeds", "add", name))
-            except NoAnswer:  # it may have them all the same
-                raise
-            except (CommandError, NotRunning):
-                await watch.run(lambda: forget_spooled(jobdir, name))
-                raise
+            return self._keep(WRITTEN, await watch.add_seeds(data))
         except (CommandError, NotRunning) as error:
             return self._keep(WRITTEN, str(error), _heading(error))
 

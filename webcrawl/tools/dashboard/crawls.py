@@ -14,11 +14,14 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from webcrawl.base.markup import Html
+from webcrawl.crawl.control.client import add_seeds
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
@@ -339,6 +342,16 @@ class Watch:
         """Gives a command."""
         try:
             return await self.run(lambda: self._ask(self.known.jobdir, name, *words, **more))
+        finally:
+            self.forget()
+
+    async def add_seeds(self, written: bytes) -> Any:
+        """Give a crawl seeds, in a file of its own; a hive knows itself where its drones can read them."""
+        jobdir = self.known.jobdir
+        if self.known.drones:
+            return await self.order("seeds", "add", "-", written=written)
+        try:
+            return await self.run(lambda: add_seeds(partial(self._ask, jobdir), jobdir, ("add", "-"), BytesIO(written)))
         finally:
             self.forget()
 

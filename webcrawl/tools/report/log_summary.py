@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.page_values import walled
-from webcrawl.record.statistics.statistics import Statistics, host_of, read_line
+from webcrawl.record.statistics.statistics import Statistics, host_if_any, read_line
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
 from webcrawl.store.lines import LONGEST_LINE
@@ -161,7 +161,7 @@ class Log:
 
     def leave_out(self, hosts: Container[str]) -> None:
         """The URLs of these hosts wait for their walls to open."""
-        for url in [url for url in self.walls if host_of(url.decode("utf-8", "replace")) in hosts]:
+        for url in [url for url in self.walls if host_if_any(url.decode("utf-8", "replace")) in hosts]:
             self._go_on(url)
 
     def read(self, path: Path, end: int, start: int = 0, statistics: Statistics | None = None) -> int:

@@ -14,7 +14,7 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.content.near_duplicates import DISTANCE
-from webcrawl.record.statistics.statistics import Statistics, host_of
+from webcrawl.record.statistics.statistics import Statistics, host_if_any
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
@@ -216,7 +216,7 @@ class LiveReport:
     def _behind_walls(self, source: Source) -> Counter[int]:
         """Return answers of walls to URLs that wait for these to open: not their end, as `Log.leave_out` has it."""
         shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
-        hosts = ((host_of(url.decode("utf-8", "replace")), status) for url, (_, status) in self.log.walls.items())
+        hosts = ((host_if_any(url.decode("utf-8", "replace")), status) for url, (_, status) in self.log.walls.items())
         return Counter(status for host, status in hosts if host in shut)
 
     def _note(self, source: Source, left: int) -> Html:

@@ -9,7 +9,7 @@ from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.record.statistics.statistics import host_of
+from webcrawl.record.statistics.statistics import host_if_any
 from webcrawl.store.jobdir import counter_words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Log, SeedRow
@@ -86,7 +86,7 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 
 
 def _seed_without_line(url: str, state: State) -> list[Cell]:
-    status = state.away.get(host_of(url))
+    status = state.away.get(host_if_any(url))
     why = (
         f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
         if status is not None
