@@ -12,6 +12,7 @@ from typing import Any
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.defer import iter_errback
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.downloader import FrontierDownloader
@@ -87,27 +88,18 @@ class PagesThroughScrapy:
     async def process(self, trip: Trip, output: Output) -> None:
         """Each page goes through the pipelines; a request of a `parse_all` is scheduled."""
         if isinstance(output, Exception):
-            self._say(output, trip)
+            self._say_failure(Failure(output), trip)  # type: ignore[no-untyped-call]
             return
         response = self._response(trip) if hears_any(OF_ITEMS, self._sender) else None
-        items = iter(output)
-        while True:
-            try:
-                item = next(items, None)
-            except Exception as error:  # noqa: BLE001 - of code of the user's own that chose the page's links
-                self._say(error, trip)
-                return
-            if item is None:
-                return
+        for item in iter_errback(output, self._say_failure, trip):
             if isinstance(item, Request):
                 self._engine.crawl(item)
-            else:
+            elif item is not None:
                 await self._scraper.start_itemproc_async(item, response=response)
 
-    def _say(self, error: Exception, trip: Trip) -> None:
+    def _say_failure(self, failure: Failure, trip: Trip) -> None:
         """Scrapy logs it, counts it and sends its signal."""
         response = self._response(trip)
-        failure = Failure(error)  # type: ignore[no-untyped-call]
         self._scraper.handle_spider_error(failure, response.request, response)  # type: ignore[arg-type]
 
     def _response(self, trip: Trip) -> Response:

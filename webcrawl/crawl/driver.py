@@ -184,13 +184,14 @@ class Driver:
         if self._ready:
             self.go_on()
         begun = self._clock()
-        outputs: list[Output]
+        ends: list[tuple[Trip, Output]]
         try:
-            outputs = self._steps.visit(trips)
+            ends = list(zip(trips, self._steps.visit(trips), strict=True))
         except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
-            outputs = [tamed(error)] * len(trips)
-        self._read_now = len(trips)
-        for trip, output in zip(trips, outputs, strict=True):
+            failure = tamed(error)
+            ends = [(trip, failure) for trip in trips]
+        self._read_now = len(ends)
+        for trip, output in ends:
             self._read_now -= 1
             self._process(trip, output)
         seconds = self._clock() - begun
