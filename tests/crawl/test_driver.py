@@ -140,7 +140,7 @@ class TestLife:
 
     @pytest.mark.parametrize("visit", [lambda _: 1 / 0, lambda trips: [[]] * (len(trips) + 1)], ids=["raises", "more"])
     def test_a_visit_that_fails_is_told_for_each_of_its_pages(self, visit):
-        """So no page is without an end, nor where what it gives has an entry too many."""
+        """So no page is without an end. An entry too many is such a failure, too."""
         trips = [page(), page()]
         steps = Steps(*trips)
         steps.visit = visit
