@@ -208,3 +208,15 @@ class TestSlots:
     def test_of_nothing(self):
         """No moments, no slots."""
         assert slots([]) == slots([[]]) == []
+
+
+UNCHANGED = COUNTS["unchanged_304"] + COUNTS["unchanged_digest"]
+CHANGED = COUNTS["changed_digest"] + COUNTS["changed_text"]
+
+
+def test_the_share_that_found_a_change(tmp_path):
+    """Of the revisits with a finding: pages that are gone are none that have changed."""
+    page = Report(report(revisited(tmp_path / "job"), {}, 0.0))
+    share = 100 * CHANGED / (UNCHANGED + CHANGED + COUNTS["gone"])
+
+    assert f"{share:.1f} % found a change" in page.section("revisits").replace("\xa0", " ")

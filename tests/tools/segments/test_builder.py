@@ -1,7 +1,8 @@
-"""What a segment is built of: links that were found and not asked for, each in one segment."""
+"""What a segment is built of, and where it is put: links that were found and not asked for, each in one segment."""
 
 import json
 import os
+import stat
 from contextlib import closing
 from dataclasses import replace
 from shutil import rmtree
@@ -11,7 +12,9 @@ import pytest
 from tests.support.commands import command
 from tests.support.faults import BreakingDisk
 from tests.support.hive_jobs import named
-from tests.tools.segments.crawls import build, builder, crawled, link
+from tests.support.objectstore import FakePlace, StoredCrawl
+from tests.tools.segments.crawls import build, builder, crawled, link, urls_of, values
+from webcrawl.crawl.last_run import keep_terms, terms_of
 from webcrawl.crawl.segments import FOLDER, FOUND
 from webcrawl.frontier.seen import disk as disk_store
 from webcrawl.frontier.seen import waiting_records
@@ -343,3 +346,50 @@ def test_what_a_builder_leaves_is_sound(tmp_path):
 
     with closing(CrawlDB(crawl / FOLDER / "state")) as db:
         assert json.loads(db.get(module.META)) == {"number": 1, "given": 1, "touched": False}
+
+
+NAME = "tables/links-00000.parquet"
+
+
+def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
+    """The links in them are missing from the segment; but for those of files that an earlier build has read."""
+    with closing(StoredCrawl(tmp_path, FakePlace(), keep=False)) as crawl:
+        keep_terms(crawl.db, terms_of("web", {}, values()))
+        crawl.db.set("key", bytes(16))
+        crawl.db.set(CLEAN, b"1")
+        crawl.finish(NAME)
+        crawl.outputs.open("logs/crawl.log")
+        crawl.rounds(5)
+    assert not (tmp_path / NAME).exists()
+    with builder(tmp_path) as made:
+        made.read(left_by(tmp_path))
+        assert made.lost == 1
+        made._db.set(f"{TABLE}{tmp_path.resolve() / NAME}", b"1")
+        made.read(left_by(tmp_path))
+
+        assert made.lost == 1
+    assert f"{NAME}: taken away before it was read: copy it back" in caplog.text
+
+
+def test_no_file_takes_the_place_of_a_device(tmp_path):
+    """It is refused before anything is built: a file is put in place by its name, and the pipe would be gone."""
+    crawl, pipe = crawled(tmp_path / "job", asked=[A], found=[[B]]), tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    done = command("scrapy", "segments", "build", crawl, "-o", pipe)
+
+    assert (done.returncode, done.stderr) == (1, f"-o {pipe}: is no file\n")
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert not (crawl / "segments").exists()
+
+
+def test_a_link_stays_one(tmp_path):
+    """The file that it names becomes the segment."""
+    crawl, link = crawled(tmp_path / "job", asked=[A], found=[[B]]), tmp_path / "segment.csv"
+    (tmp_path / "other").mkdir()
+    link.symlink_to(tmp_path / "other/segment.csv")
+
+    assert command("scrapy", "segments", "build", crawl, "-o", link).returncode == 0
+
+    assert link.is_symlink()
+    assert urls_of(tmp_path / "other/segment.csv") == [B]

@@ -45,3 +45,14 @@ def test_of_a_crawl_without_revisits():
     """It has no such figures, and nothing is said."""
     assert figures_of({"pages": 5}) is None
     assert figures_of({f"revisit/{name}": value for name, value in FIGURES.numbers().items()}) == FIGURES
+
+
+def test_in_words():
+    """What came of revisits is said by what was found, however it was known; nothing is said of copies unseen."""
+    found = {"unchanged_304": 3, "unchanged_digest": 4, "changed_digest": 5, "changed_text": 6, "gone": 7}
+    said = in_words(RevisitFigures(taken=25, records=9, **found))
+
+    assert "25 revisits of 9 pages" in said
+    assert "7 unchanged, 11 changed, 7 gone" in said
+    assert "fresh" not in said
+    assert "80%" in in_words(RevisitFigures(taken=1, records=9, sampled=9, freshness=0.8))
