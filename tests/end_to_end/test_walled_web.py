@@ -127,9 +127,9 @@ def test_walls_cost_no_budget(crawled, tmp_path):
     """A domain's pages are those that were let in, however often its wall has answered, and none is owed."""
     crawl, _, _ = crawled
     hosts = [host for host in WALLED if host not in SHUT]
-    found = [why(crawl, host, "1", tmp_path)["domain"] for host in hosts[::7]]
+    found = [why(crawl, host, "1", tmp_path)["budget"] for host in hosts[::7]]
 
-    assert {one["pages"] for one in found} == {len(PAGES)}
+    assert {one["used"] for one in found} == {len(PAGES)}
     assert {one["over_budget"] for one in found} == {0}
     assert {one["debt"] for one in found} == {0}
 

@@ -84,7 +84,12 @@ class UserFile:
         try:
             fd = disk.append(self.path)
             size = os.fstat(fd).st_size
-            wanted = mark.length if mark is not None else 0 if overwrite else size
+            if mark is not None:
+                wanted = mark.length
+            elif overwrite:
+                wanted = 0
+            else:
+                wanted = size
             if size != wanted:
                 disk.truncate(fd, wanted)
                 self.unsynced = True

@@ -200,13 +200,10 @@ class Living:
     def target(self, host: int, page: int, moment: float) -> str:
         """The request target where the page is; "" if it is nowhere."""
         status = self._status(host, page, moment)
-        return (
-            ""
-            if status in (404, 410)
-            else moved(random_content.path(page))
-            if status == 301
-            else random_content.path(page)
-        )
+        if status in (404, 410):
+            return ""
+        path = random_content.path(page)
+        return moved(path) if status == 301 else path
 
     def page_at(self, host: int, target: str) -> int | None:
         """The page with this URL, past or present."""

@@ -170,12 +170,15 @@ def static_answer(ask: Ask) -> Answer | None:
     return None
 
 
+PNG_SIDE = 32  # pixels
+
+
 @lru_cache(64)
-def png(shade: int, side: int = 32) -> bytes:
-    """A grey square as a PNG file."""
-    rows = (b"\0" + bytes([shade * 16 % 256]) * side) * side
+def png(shade: int) -> bytes:
+    """Return a grey square as a PNG file."""
+    rows = (b"\0" + bytes([shade * 16 % 256]) * PNG_SIDE) * PNG_SIDE
     chunks = (
-        (b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)),
+        (b"IHDR", struct.pack(">IIBBBBB", PNG_SIDE, PNG_SIDE, 8, 0, 0, 0, 0)),
         (b"IDAT", zlib.compress(rows)),
         (b"IEND", b""),
     )

@@ -85,6 +85,7 @@ def read(path: Path) -> Iterator[Hit]:
 Key = Callable[[Hit], str]
 Rule = Callable[[Hit], float]
 Connections = Mapping[str, int]  # how many requests a host may have at once, if not one
+SLACK = 0.001  # seconds by which a request may be early, as clocks go
 ONE: Connections = {}
 
 
@@ -123,7 +124,7 @@ def overlaps(log: Iterable[Hit], key: Key = by_host, *, connections: Connections
 
 
 def gaps(
-    log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = 0.001, connections: Connections = ONE
+    log: Iterable[Hit], rule: Rule, key: Key = by_host, *, slack: float = SLACK, connections: Connections = ONE
 ) -> list[Gap]:
     """The successive requests to one host between which the client waited less than `rule` asks after the first.
 
@@ -151,16 +152,16 @@ def _crowded(hits: list[Hit], rule: Rule, most: int, slack: float) -> Iterator[G
         before.append((hit.ended + rule(hit), number))
 
 
-def too_early(log: Iterable[Hit], key: Key = by_host, *, maximum: float = inf, slack: float = 0.001) -> list[Gap]:
-    """Every request to a host that came earlier than the Retry-After of any answer before it asked for.
+def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
+    """Return every request to a host that came earlier than the Retry-After of any answer before it asked for.
 
     `maximum` is the longest wait that the client accepts.
     """
     found = []
-    for hits in _grouped(log, key):
+    for hits in _grouped(log, by_host):
         asking, until = hits[0], 0.0
         for hit in hits:
-            if hit.started < until - slack:
+            if hit.started < until - SLACK:
                 found.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
             if hit.retry_after and hit.ended + min(hit.retry_after, maximum) > until:
                 asking, until = hit, hit.ended + min(hit.retry_after, maximum)

@@ -38,7 +38,7 @@ def of_page(answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modifie
     if odd:
         kind = "" if odd in OWN_TAGS else BOTH
     tag = _tag(kind, odd, edition, now)
-    shift = AHEAD if odd == "odd_future" else -BEHIND if odd == "odd_years" else 0.0
+    shift = {"odd_future": AHEAD, "odd_years": -BEHIND}.get(odd, 0.0)
     dated = kind in ("validator_modified", BOTH) and int(modified) < int(now)
     date = formatdate(int(modified) + shift, usegmt=True)
     lines = tuple(line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line)
@@ -99,7 +99,9 @@ Entry = tuple[str, float]
 
 def named_in_robots(kind: str) -> str:
     """The path of a host's sitemap that its robots.txt names; "" if it names none."""
-    return "" if kind in ("", "sitemap_unnamed") else INDEX if kind == "sitemap_index" else SITEMAP
+    if kind in ("", "sitemap_unnamed"):
+        return ""
+    return INDEX if kind == "sitemap_index" else SITEMAP
 
 
 def is_listing(target: str) -> bool:

@@ -63,6 +63,14 @@ class Truth:
         """Return whether no crawl with these rules may fetch this URL."""
         return not (url in self.must or url in self.may or self._trap(url) or self._extra(url))
 
+    def _attempts(self, url: str) -> int:
+        """Return how often a URL may be requested."""
+        if self._extra(url):
+            return ROBOTS_ATTEMPTS
+        if url in self.busy:
+            return BUSY_ATTEMPTS
+        return ATTEMPTS if url in self.retried else 1
+
     def complaints(self, hits: Iterable[Hit]) -> Iterator[str]:
         """Every way in which these requests differ from the truth, one line each."""
         counts: Counter[str] = Counter()
@@ -72,8 +80,7 @@ class Truth:
                 yield f"sent to an address outside the allowed range: {hit.url}"
         yield from (f"not requested: {url}" for url in sorted(self.must - counts.keys()))
         for url, count in sorted(counts.items()):
-            again = BUSY_ATTEMPTS if url in self.busy else ATTEMPTS if url in self.retried else 1
-            limit = ROBOTS_ATTEMPTS if self._extra(url) else again
+            limit = self._attempts(url)
             if self.never(url):
                 yield f"must not be requested ({self.excluded.get(url, 'no link leads there')}): {url}"
             elif count > limit and not self._trap(url):

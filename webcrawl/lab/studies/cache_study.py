@@ -22,6 +22,7 @@ POLICIES: dict[str, Callable[[Any, int, int], int]] = {
     "CLOCK": cache_policies.clock,
     "RANDOM": cache_policies.random,
 }
+SEEN_POLICY = "CLOCK"  # of the cache before the seen store, by which sizes are judged
 WIDTH = 11  # characters of a column
 LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
 
@@ -74,11 +75,11 @@ def powers(urls: int) -> list[int]:
     return [1 << bit for bit in range(5, min(max(urls - 1, 32).bit_length(), 25) + 1)]
 
 
-def critical_region(rows: Iterable[Row], policy: str = "CLOCK") -> tuple[int, int] | None:
+def critical_region(rows: Iterable[Row]) -> tuple[int, int] | None:
     """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest cache spares more
     than the smallest; None if no size gains anything.
     """
-    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == policy)
+    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
     if not known or known[-1][1] - known[0][1] <= 0.01:
         return None
     least, most = known[0][1], known[-1][1]
@@ -89,9 +90,9 @@ def _first(known: list[tuple[int, float]], rate: float) -> int:
     return next(size for size, found in known if found >= rate - 1e-12)
 
 
-def best_size(rows: Iterable[Row], policy: str = "CLOCK") -> int | None:
+def best_size(rows: Iterable[Row]) -> int | None:
     """The smallest size that has all but a hundredth of what the largest spares."""
-    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == policy)
+    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
     return _first(known, 0.99 * known[-1][1]) if known and known[-1][1] > 0 else None
 
 

@@ -119,8 +119,8 @@ class WalkFrontier(Frontier):
     def next_ready(self) -> float | None:
         if self.walkers.has_ended(self.in_flight):
             return None
-        ready, start = super().next_ready(), self.walkers.next_start
-        return start if ready is None else ready if start is None else min(ready, start)
+        times = (super().next_ready(), self.walkers.next_start)
+        return min((time for time in times if time is not None), default=None)
 
     # -- done
 

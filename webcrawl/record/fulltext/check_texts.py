@@ -114,7 +114,9 @@ def _flaw(line: Any) -> str:
     if not isinstance(line, dict):
         return "no object"
     wrong = [name for name, kind in KEYS.items() if not isinstance(line.get(name), kind)]
-    return f"{', '.join(wrong)}" if wrong else "no number" if line["ordinal"] < 0 else ""
+    if wrong:
+        return ", ".join(wrong)
+    return "no number" if line["ordinal"] < 0 else ""
 
 
 def _urls(path: Path, length: int) -> Iterator[str]:

@@ -233,7 +233,10 @@ def read_line(data: bytes) -> Line | None:
 def _named(columns: bytes) -> dict[str, str]:
     """What a line of CDX says from its third column on, as CDXJ names it; without a place it gets one that is none."""
     words = columns.decode("utf-8", "replace").split(" ")
-    offset, name = words[7:9] if len(words) > 8 else words[-2:] if len(words) > 6 else ("0", "-")
+    if len(words) > 8:
+        offset, name = words[7:9]
+    else:
+        offset, name = words[-2:] if len(words) > 6 else ("0", "-")
     return dict(zip(("url", "mime", "status", "digest"), words, strict=False), offset=offset, filename=name)
 
 

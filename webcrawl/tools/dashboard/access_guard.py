@@ -47,9 +47,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class Guard:
     """One per process: its token, and the path below which everything lies."""
 
-    def __init__(self, host: str, port: int, token: str | None = None) -> None:
-        self._host, self.port = host.lower(), port
-        self.token = token or secrets.token_urlsafe(24)
+    def __init__(self, host: str, port: int) -> None:
+        self._host = host.lower()
+        self.port = port
+        self.token = secrets.token_urlsafe(24)
         self.base = f"/{secrets.token_urlsafe(9)}"
 
     @property

@@ -164,7 +164,12 @@ def _plot(shapes: Sequence[Html], x: Axis, y: Axis, about: tuple[str, str], unit
 
 def _side(at: int, last: int, place: float) -> str:
     """Labels at the edges point inwards; every other one gives way on a narrow screen."""
-    side = "first" if place < 0.02 else "last" if place > 0.98 else "mid"
+    if place < 0.02:
+        side = "first"
+    elif place > 0.98:
+        side = "last"
+    else:
+        side = "mid"
     return f"{side} alt" if at % 2 == 1 and at != last else side
 
 

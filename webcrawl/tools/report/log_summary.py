@@ -101,7 +101,9 @@ class SeedTable:
 
     def _rank(self, item: tuple[bytes, int]) -> tuple[int, int]:
         _, at = item
-        return (0 if _failed(self._status[at]) else 2 if self._fetched[at] else 1), at
+        if _failed(self._status[at]):
+            return 0, at
+        return (2 if self._fetched[at] else 1), at
 
     def _row(self, url: bytes, at: int) -> SeedRow:
         return SeedRow(

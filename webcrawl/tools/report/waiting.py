@@ -87,12 +87,10 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 
 def _seed_without_line(url: str, state: State) -> list[Cell]:
     status = state.away.get(host_if_any(url))
-    why = (
-        f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
-        if status is not None
-        else ""
-    )
-    return [url, f"no outcome yet{why}", 0, 0, 0, 0]
+    outcome = "no outcome yet"
+    if status is not None:
+        outcome += f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
+    return [url, outcome, 0, 0, 0, 0]
 
 
 def skipped(source: Source) -> Html:

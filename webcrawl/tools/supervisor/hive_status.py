@@ -75,7 +75,12 @@ def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
     founding = folder.known()
-    state = RUNNING if folder.supervised else FINISHED if folder.finished else STOPPED
+    if folder.supervised:
+        state = RUNNING
+    elif folder.finished:
+        state = FINISHED
+    else:
+        state = STOPPED
     meant = founding.wanted or founding.drones
     return {"state": state, "running": 0, "meant": len(meant), "changing": bool(founding.wanted)}
 
@@ -222,12 +227,18 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
 
 
 def _progress_of(look: Look, drone: int) -> dict[str, Any]:
-    report, there = look.reports.get(drone), drone in look.leases
+    report = look.reports.get(drone)
+    if drone not in look.leases:
+        state = "away"
+    elif report is None:
+        state = "running"
+    else:
+        state = str(report.state)
     figures = report.figures if report is not None else {}
     host, _ = look.places.get(drone, ("", 0))
     return {
         "drone": drone,
-        "state": str(report.state) if report is not None and there else "running" if there else "away",
+        "state": state,
         "seconds": round(report.seconds, 1) if report is not None else 0.0,
         **{name: figures.get(name, 0) for name in OF_EACH},
         "trouble": report.trouble if report is not None else "",

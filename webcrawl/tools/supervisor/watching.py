@@ -174,11 +174,11 @@ class Watching:
 class Display:
     """`show` may be called at any time. `live`: standard error is a terminal. `logged`: the log gets lines too."""
 
-    def __init__(self, *, live: bool, logged: bool, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, live: bool, logged: bool) -> None:
         self._live = LiveLine() if live else None
-        self._logged, self._clock = logged, clock
-        self._next_look = self._next_line = clock()
-        self._rate = progress.Rate(clock)
+        self._logged = logged
+        self._next_look = self._next_line = time.monotonic()
+        self._rate = progress.Rate(time.monotonic)
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -194,7 +194,7 @@ class Display:
 
     def show(self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]) -> None:
         """`figures`: of all drones together; `down`: those that are not there; `silent`: those that hang."""
-        now = self._clock()
+        now = time.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + progress.BLINK

@@ -42,9 +42,9 @@ def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
-def record_at(archive: Path, file: BinaryIO, at: int, most: int = HEAD) -> Record:
-    """Return the record at this byte of an open archive file, with `most` bytes of its block. Raise Torn if none is."""
-    record = next(sound_records(archive, file, most, at, os.fstat(file.fileno()).st_size), None)
+def record_at(archive: Path, file: BinaryIO, at: int) -> Record:
+    """Return the record at this byte of an open archive file, with HEAD bytes of its block. Raise Torn if none is."""
+    record = next(sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size), None)
     if record is None:
         raise Torn("the file ends early")
     return record

@@ -111,9 +111,9 @@ class Crawls:
         return [best[place] for place in range(len(urls))]
 
 
-def why(jobdir: Path, url: str, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()) -> Answer:
-    """Asks about one URL. StoreError or OSError if the folder cannot be read as a crawl."""
-    with Crawls(jobdir, deep=deep, alive=alive, trusted=trusted) as crawls:
+def why(jobdir: Path, url: str) -> Answer:
+    """Ask about one URL. Raise StoreError or OSError if the folder cannot be read as a crawl."""
+    with Crawls(jobdir) as crawls:
         (answer,) = crawls.answers([url])
     return answer
 

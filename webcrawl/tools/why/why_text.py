@@ -74,8 +74,12 @@ def _found(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _seen(details: Mapping[str, Any]) -> Iterator[str]:
     seen = details.get("seen")
-    if seen is not None and details["canonical"]["url"]:
-        yield f"yes: {seen['where']}" if seen["known"] and seen["where"] else "yes" if seen["known"] else "no"
+    if seen is None or not details["canonical"]["url"]:
+        return
+    if not seen["known"]:
+        yield "no"
+    else:
+        yield f"yes: {seen['where']}" if seen["where"] else "yes"
 
 
 def _queue(details: Mapping[str, Any]) -> Iterator[str]:
