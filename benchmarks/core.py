@@ -155,10 +155,11 @@ def expected() -> dict[str, int] | None:
 
 def by_room(found: Counter[CodeType]) -> dict[str, int]:
     """Instructions per page, the rooms with the most first; what no file of ours holds is `others`."""
+    package = Path(assembly.__file__).parents[1]  # by its place: the folder of a clone may have this name as well
     rooms: Counter[str] = Counter()
     for code, number in found.items():
-        inside, _, path = code.co_filename.rpartition("/webcrawl/")
-        rooms[path.partition("/")[0] if inside else "others"] += number
+        path = Path(code.co_filename)
+        rooms[path.relative_to(package).parts[0] if path.is_relative_to(package) else "others"] += number
     return {room: round(number / COUNTED) for room, number in rooms.most_common()}
 
 
