@@ -220,9 +220,11 @@ def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
 
 def _is_left_to_scripts(body: bytes) -> bool:
     """Return whether a page has scripts, and neither links nor images but those that are commented out."""
-    if b"<script" not in body or body.count(b"<a ") > MAX_LINKS:
+    link = body.find(b"<a ")
+    is_shown = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
+    if is_shown or b"<script" not in body:  # most pages show a link in their first part, where the search ends
         return False
-    if b"<!--" in body and len(body) <= SEARCHED_LEAN_BYTES:
+    if len(body) <= SEARCHED_LEAN_BYTES:
         body = COMMENT.sub(b"", body)
     return b"<a " not in body and b"<img" not in body
 
