@@ -83,7 +83,6 @@ FILES: Mapping[str, str] = {
     "webcrawl/crawl/page_links.py": PARSING,
     "webcrawl/urls/": URLS,
     "webcrawl/urls/url_fingerprint.py": SEEN,
-    "webcrawl/urls/recent_urls.py": SEEN,
     "webcrawl/base/url_text.py": CALLER,
     "webcrawl/base/zstd_frame.py": CALLER,
     "webcrawl/urls/host_names.py": CALLER,

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
-from webcrawl.net import http_chunks
+from webcrawl.net import http_framing
 from webcrawl.net.errors import BadAnswer, BadHead, ConnectionLost, EmptyAnswer, NotHttp, TimedOut, Upgraded
 from webcrawl.net.http_answer import Answer
 
@@ -278,7 +278,7 @@ class TestChunks:
     @pytest.mark.parametrize("piece", [1000, 7])
     def test_chunks_read_line_by_line_are_bounded(self, monkeypatch, chunk, piece):
         """They cost more than llhttp's: a body of more than so many is broken there."""
-        monkeypatch.setattr(http_chunks, "MOST", 500)
+        monkeypatch.setattr(http_framing, "MOST_CHUNKS", 500)
         data = CHUNKED + chunk * 501 + b"0\r\n\r\n"
         message = read(data, range(0, len(data), piece), close=False)
 

@@ -9,7 +9,7 @@ from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, 
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
 from webcrawl.net.http_answer import Answer
-from webcrawl.net.http_head import MAX_HEAD
+from webcrawl.net.http_framing import MAX_HEAD
 
 
 class TestBounds:

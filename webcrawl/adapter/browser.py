@@ -40,8 +40,7 @@ from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.browser.browser_proxy import PROTOCOL, USER, Ask, BrowserProxy, Identity, Told, refusal
-from webcrawl.net.browser.shared_resources import SharedResources
+from webcrawl.net.browser_proxy import PROTOCOL, USER, Ask, BrowserProxy, Identity, SharedResources, Told, refusal
 from webcrawl.store.jobdir.stats_file import REFUSED
 
 logger = logging.getLogger(__name__)

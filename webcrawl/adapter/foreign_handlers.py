@@ -31,8 +31,9 @@ from webcrawl.base.model import Exchange
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.html.encodings import UTF_8, encoding_of
 from webcrawl.crawl.crawl_log import flaws_of
+from webcrawl.net.codings import most_coded
 from webcrawl.net.errors import FetchError
-from webcrawl.net.parsed_answer import SLACK, ParsedAnswer
+from webcrawl.net.parsed_answer import ParsedAnswer
 from webcrawl.net.protocols import Clock
 from webcrawl.net.shortage import Shortage
 from webcrawl.urls.canonical import SCHEMES
@@ -112,7 +113,7 @@ class ForeignHandler:
         """Stops a body that is larger than can be kept: Scrapy's handlers would hold up to DOWNLOAD_MAXSIZE, 1 GiB."""
         if request in self._received:
             self._received[request] += len(data)
-            if self._received[request] > 2 * self._truncate + SLACK:
+            if self._received[request] > most_coded(self._truncate):
                 raise StopDownload(fail=False)
 
     def _tell(self, request: Request, trip: Any) -> None:

@@ -3,5 +3,5 @@
 `network.Network` assembles it. Clients: `http`, `ftp`, `gopher`; what they are given and must offer: `protocols`.
 Names: `dns`, `dns_cares`. Which addresses: `guard`. Errors: `errors`. Rules of hosts: `robots`,
 `robots_book`. Our own faults: `outage_detector`, `shortage`, `dns_answers`. Folders: `identity` (keys and signatures),
-`browser` (the proxy of browsers), `websub` (hubs).
+`websub` (hubs). The proxy of browsers: `browser_proxy`.
 """

@@ -292,6 +292,14 @@ _MAX_CODINGS = 4  # nested; more is a bomb, not a page
 _NOTHING = frozenset((b"identity", b"none", b""))  # labels that mean no coding
 
 
+_SLACK = 65536  # bytes that a coding may take beyond what it contains
+
+
+def most_coded(decoded: int) -> int:
+    """Return how many bytes of coded data are read at most for so many decoded bytes: junk may be larger."""
+    return 2 * decoded + _SLACK
+
+
 class UnknownCoding(Exception):  # noqa: N818 - a label, not a failure
     """An unknown coding, or too many of them."""
 

@@ -13,7 +13,7 @@ from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener
 from webcrawl.net.connection_pool import ConnectionPool, Deadlines, Key
 from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
 from webcrawl.net.http_answer import Answer, Message
-from webcrawl.net.http_head import Head
+from webcrawl.net.http_framing import Head
 from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
 from webcrawl.net.identity.request_signing import RequestSigning
 from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch

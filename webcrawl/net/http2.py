@@ -27,7 +27,7 @@ from h2.settings import SettingCodes, Settings
 
 from webcrawl.net.errors import BadHead, EmptyAnswer, FetchError, HeadTooLong, NotHttp
 from webcrawl.net.http_answer import Answer, Message
-from webcrawl.net.http_head import MAX_HEAD, status_line
+from webcrawl.net.http_framing import MAX_HEAD, status_line
 
 WINDOW = 1 << 18  # bytes of a body that the server may send before we have read any
 LAST = 2001  # the stream with which a connection ends, as servers do it too: h2 remembers each for some bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from webcrawl.net.codings import Decoder, UnknownCoding, decoder
+from webcrawl.net.codings import Decoder, UnknownCoding, decoder, most_coded
 from webcrawl.net.errors import (
     ConnectionLost,
     EmptyAnswer,
@@ -18,8 +18,7 @@ from webcrawl.net.errors import (
     TooManyInterim,
     Upgraded,
 )
-from webcrawl.net.http_chunks import Chunks
-from webcrawl.net.http_head import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Head, check_start, read_head
+from webcrawl.net.http_framing import END_OF_HEAD, LEAST_HEAD, MAX_HEAD, Chunks, Head, check_start, read_head
 from webcrawl.net.reading_limits import Claim
 
 _TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encoding", b"connection"))
@@ -63,7 +62,6 @@ def _tokens(value: bytes) -> list[bytes]:
     return [token for part in value.lower().split(b",") if (token := part.strip())]
 
 
-_SLACK = 65536
 _LIKE_CODED = 32  # bytes of text under a wrong label may be taken for the beginning of a coded stream
 
 
@@ -186,9 +184,9 @@ class Message:
     def _over(self) -> bool:
         decoding = self._decoder
         if decoding is not None and (decoding.started or not decoding.broken):
-            return decoding.full or self.received > 2 * self._truncate + _SLACK
+            return decoding.full or self.received > most_coded(self._truncate)
         if self._chunks is not None:
-            return len(self._chunks.payload) > self._truncate or self.received > 2 * self._truncate + _SLACK
+            return len(self._chunks.payload) > self._truncate or self.received > most_coded(self._truncate)
         return self.received > self._truncate
 
     def _grows(self) -> bool:

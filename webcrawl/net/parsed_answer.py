@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Timings
-from webcrawl.net.codings import UnknownCoding, decoder
-from webcrawl.net.http_head import status_line
-
-SLACK = 65536  # bytes beyond twice the bound of a decoded body, as in net/http_answer.py
+from webcrawl.net.codings import UnknownCoding, decoder, most_coded
+from webcrawl.net.http_framing import status_line
 
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
 _BREAKING = re.compile(rb"[\r\n\0]+")
@@ -58,7 +56,7 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> tuple[bytes, b
     except UnknownCoding:
         flaws.append("unknown_coding")
         decoding = None
-    most = limit if decoding is None else 2 * limit + SLACK
+    most = limit if decoding is None else most_coded(limit)
     cut, payload = len(payload) > most, payload[:most]
     if decoding is None or not payload:
         return payload, payload, "length" if cut else "", tuple(flaws)

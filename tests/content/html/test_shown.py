@@ -3,13 +3,15 @@
 import gzip
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.cases import cases
 from tests.support.examples import in_campaign
 from webcrawl.content.html import shown_text
 from webcrawl.content.html.encodings import encoding_of
-from webcrawl.content.html.shown_text import About, AboutReader, ShownReader, visible_text
-from webcrawl.content.html.trees import document
+from webcrawl.content.html.shown_text import About, AboutReader, ShownReader, shows_more, visible_text
+from webcrawl.content.html.trees import document, lexbor_tree
 
 READER = ShownReader()
 
@@ -157,3 +159,32 @@ class TestAbout:
     def test_nothing(self):
         """A document may say nothing."""
         assert read("") == About()
+
+
+PIECES = (
+    "a ", "b", "<p>", "</p>", "<div hidden>", "<div>", "</div>", "<p style='display: none'>", "<script>x</script>",
+    "<table>", "<td>", "</table>", "<b>", "</b>", "<template>", "</template>", "<svg>", "</svg>", "<noscript>",
+    "</noscript>", "<!-- c -->", "<br>", "<li>", "<select>", "<option>", "</select>", "<frameset>", "<title>",
+    "</title>", "<body hidden>",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("html", [html for html, _ in TEXTS.values()])
+def test_a_text_has_more_characters_than_any_smaller_number(html):
+    """The count is that of the visible text without white space, and leaves the tree as it is."""
+    tree = lexbor_tree(html.encode())
+    before, characters = tree.html, len("".join(visible_text(html.encode(), "html").split()))
+
+    assert shows_more(tree.body, characters - 1) == (characters > 0)
+    assert not shows_more(tree.body, characters)
+    assert tree.html == before
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_no_document_shows_more_than_its_visible_text(html):
+    """However it is nested."""
+    tree = lexbor_tree(html.encode())
+    characters = len("".join(visible_text(html.encode(), "html").split()))
+
+    assert not shows_more(tree.body, characters)
+    assert shows_more(tree.body, characters - 1) == (characters > 0)

@@ -4,6 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.content.html.link_reader import LinkReader
+from webcrawl.content.html.trees import LexborTree, kept_tree
 from webcrawl.content.recognise import Probe, recogniser
 from webcrawl.content.recognise.shape import Shape
 
@@ -480,6 +482,47 @@ def test_a_page_that_may_be_nothing_else_is_not_parsed(monkeypatch):
     assert of(page("Words", ARTICLE)) == of(page("Short", "<p>hello")) == of(page("Übung", ARTICLE), status=500) == ""
     with pytest.raises(TypeError):
         of(page("Page not found", "<p>hello"))
+
+
+LONG = page("Page not found: what we learnt", ARTICLE + "<a href=/next>next</a><a href=/back>back</a>")
+
+
+def test_a_page_that_shows_enough_is_parsed_once(monkeypatch):
+    """Its links are read from the tree that showed what it is."""
+    trees = []
+    monkeypatch.setattr(LexborTree, "elements", lambda reader, html: trees.append(html))
+
+    assert of(LONG) == ""
+    found = LinkReader().links(LONG.encode(), "text/html; charset=utf-8", "http://a.test/")
+
+    assert [link[1] for link in found.links] == ["/next", "/back"]
+    assert trees == []
+
+
+def test_the_links_of_another_page_are_its_own():
+    """A tree that is kept serves the document of which it is, and once."""
+    reader, other = LinkReader(), b"<p>Others<a href=/other>other</a>"
+
+    of(LONG)
+
+    assert [link[1] for link in reader.links(other, "text/html", "http://a.test/").links] == ["/other"]
+    assert kept_tree().take(LONG.encode()) is None
+
+
+def test_links_that_are_commented_out_leave_a_page_to_its_scripts():
+    """So do images: old browsers are shown them."""
+    old = "<!--[if lt IE 7]><a href='/upgrade'>Upgrade</a><img src=old.png><![endif]-->"
+
+    assert of(page("", old + SCRIPT)) == "shell"
+    assert of(page("", old + "<a href=/start>Start</a>" + SCRIPT)) == ""
+
+
+@pytest.mark.parametrize("word", ["server", "URL"])
+def test_a_word_that_most_pages_have_makes_none_suspicious(monkeypatch, word):
+    """A sentence that begins with it is looked for by its end."""
+    monkeypatch.setattr(Shape, "of", None)
+
+    assert of(page(f"The {word}", "<p>hello")) == ""
 
 
 def test_odd_bodies_are_pages():

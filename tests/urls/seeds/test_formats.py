@@ -1,4 +1,4 @@
-"""The supported formats of seed lists, line by line."""
+"""The supported formats of seed lists, line by line, and lists of top sites as they are published."""
 
 import gzip
 import re
@@ -6,10 +6,54 @@ import zipfile
 from contextlib import closing
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from tests.support.cases import cases, unpacked
 from tests.support.places import ROOT
 from tests.support.seedlists import read, urls, write
 from webcrawl.urls.seeds import Seed, SeedError, Seeds
+from webcrawl.urls.seeds.seed_reader import lines
+
+texts = st.lists(st.sampled_from([b"a", b"bc", b"\n", b"\r\n", b"\r", b"\x00", b"\xff", b"x" * 20])).map(b"".join)
+
+
+def cut(data: bytes, size: int) -> list[bytes]:
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+class TestLines:
+    @settings(deadline=None)
+    @given(texts, st.integers(1, 12))
+    def test_block_borders_do_not_matter(self, data, size):
+        """However the bytes are cut into blocks, the lines are the same."""
+        expected = [(line, 0) for line in data.splitlines(keepends=True)]
+
+        assert expected == list(lines(cut(data, size)))
+
+    @settings(deadline=None)
+    @given(texts, st.integers(1, 12))
+    def test_no_byte_is_lost(self, data, size):
+        """Lengths and dropped bytes add up to the whole, and exactly the lines over the limit are cut."""
+        expected = [(len(line), len(line) > 8) for line in data.splitlines(keepends=True)]
+
+        found = [(len(line) + dropped, dropped > 0) for line, dropped in lines(cut(data, size), longest=8)]
+
+        assert expected == found
+
+    def test_an_endless_line_is_not_held(self):
+        """Of a line over the limit, at most the limit and one block are in memory."""
+        held = []
+
+        def endless():
+            for _ in range(1000):
+                yield b"x" * 100
+                held.append(len(walk.gi_frame.f_locals["held"]))
+
+        walk = lines(endless(), longest=250)
+
+        assert [len(line) + dropped for line, dropped in walk] == [100_000]
+        assert max(held) <= 250
 
 
 class TestTextLists:
@@ -181,3 +225,33 @@ class TestPacking:
         path.write_bytes(gzip.compress(b"a.exa") + gzip.compress(b"mple\nb.example\n"))
 
         assert urls(path) == ["http://a.example/", "http://b.example/"]
+
+
+@pytest.mark.parametrize("packing", ["", ".gz", ".zip"])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("alexa-top-1000.csv", 1000), ("opendns-top-domains.txt", 10_000), ("top-10000-websites.txt", 4978)],
+)
+class TestTopSites:
+    def test_one_seed_per_row(self, tmp_path, name, count, packing):
+        """Each row of a published list is a seed, in the same order, with its whole host."""
+        data = unpacked(cases("top-sites") / f"{name}.zst")
+        path = write(tmp_path / f"{name}{packing}", data)
+        hosts = [line.decode().rpartition(",")[2] for line in data.splitlines()]
+
+        seeds = read(path)
+
+        assert len(seeds) == count
+        assert [(f"http://{host.lower()}/", n) for n, host in enumerate(hosts, 1)] == [(s.url, s.line) for s in seeds]
+
+    def test_resumed_in_the_middle(self, tmp_path, name, count, packing):
+        """Reading a published list that stopped in the middle resumes with the second half."""
+        path = write(tmp_path / f"{name}{packing}", unpacked(cases("top-sites") / f"{name}.zst"))
+        whole = read(path)
+
+        with closing(Seeds(str(path))) as seeds:
+            for _ in range(count // 2):
+                next(seeds)
+            position = seeds.position
+
+        assert read(path, position=position) == whole[count // 2 :]

@@ -1,4 +1,7 @@
-"""Seeds that are named in SRC itself."""
+"""Seeds that are named in SRC itself, and user and password in a seed, which are not sent.
+
+They were dropped without a word: the crawl of a site behind a password got one 401, and its owner searched for hours.
+"""
 
 import logging
 
@@ -62,3 +65,43 @@ def test_messages_have_no_password(caplog):
 def test_a_url_is_never_downloaded_as_a_list():
     """A URL that ends like the list of a million domains is a seed like any other."""
     provide("http://a.example/seeds/top1m.csv", "http://127.0.0.1:1/")
+
+
+UNSENT = "user and password are not sent: the seed is crawled without them"
+
+
+def lines(caplog):
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+@pytest.mark.parametrize("url", ["http://user:secret@a.test/", "HTTP://user@a.test", "ftp://:secret@a.test/"])
+def test_a_url_in_src(url, caplog):
+    """The line has the address, and not what stood before it."""
+    (seed,) = Seeds(url)
+
+    host = url.rpartition("@")[2]
+    assert seed.url.rstrip("/").endswith("://a.test")
+    assert lines(caplog) == [f"{url.partition('://')[0]}://{host}: {UNSENT}"]
+
+
+def test_a_list(tmp_path, caplog):
+    """The first five lines are named, and a last line says that others are not."""
+    path = tmp_path / "seeds.txt"
+    path.write_text("http://a.test/\n" + "".join(f"http://u:secret@{at}.test/\n" for at in range(20)))
+    seeds = list(Seeds(str(path)))
+
+    assert len(seeds) == 21
+    assert lines(caplog) == [
+        *(f"{path}: line {at}: {UNSENT}" for at in range(2, 7)),
+        f"{path}: further seeds with user and password are not logged",
+    ]
+
+
+@pytest.mark.parametrize("text", ["http://a.test/@user", "http://a.test/?mail=a@b.test", "a.test", "a.test/b@c"])
+def test_an_at_sign_elsewhere(tmp_path, text, caplog):
+    """A seed without credentials is nothing to talk about."""
+    path = tmp_path / "seeds.txt"
+    path.write_text(f"{text}\n")
+
+    assert len(list(Seeds(str(path)))) == 1
+    assert lines(caplog) == []

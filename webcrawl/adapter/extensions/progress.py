@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.base.live_line import LiveLine
+from webcrawl.base.program import LiveLine
 from webcrawl.crawl import progress
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.store.jobdir.crawl_line import WITHHELD
 from webcrawl.store.jobdir.log_lines import skipped_lines
-from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.url_fingerprint import RecentUrls
 
 REMEMBERED = 1 << 17  # URLs logged lately, 8 bytes each: most pages of a site link to the same ones
 NO_URL = "scheme"  # why mailto:, javascript: and their like are no URLs for a crawler: too many to be worth a line

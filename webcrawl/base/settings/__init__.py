@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from webcrawl.base.settings.crawl_settings import CRAWL_SETTINGS
-from webcrawl.base.settings.output_settings import OUTPUT_SETTINGS
 from webcrawl.base.settings.scrapy_settings import PLUMBING, SCRAPY_SETTINGS
 from webcrawl.base.settings.setting_kinds import Setting
 
-SECTIONS = CRAWL_SETTINGS | OUTPUT_SETTINGS | SCRAPY_SETTINGS
+SECTIONS = CRAWL_SETTINGS | SCRAPY_SETTINGS
 SETTINGS: dict[str, Setting] = {one.name: one for section in SECTIONS.values() for one in section}
 DEFAULTS: dict[str, Any] = PLUMBING | {name: one.default for name, one in SETTINGS.items()}

@@ -164,10 +164,11 @@ _BLOCKS = """
     td tfoot th thead tr ul
 """
 BLOCKS = frozenset(_BLOCKS.split())
+TEXT = "-text"  # the tag of lexbor's text nodes
 BREAK = "\x1e"  # ASCII's record separator: white space, which texts do not use
 _DISPLAY_NONE = re.compile(r"display: ?none", re.IGNORECASE)
-# `:is` reports an element once, whatever it matches
-_UNSEEN = f":is({','.join(sorted(SILENT))},[hidden],[style*='display:none' i],[style*='display: none' i])"
+HIDDEN = "[hidden],[style*='display:none' i],[style*='display: none' i]"
+_UNSEEN = f":is({','.join(sorted(SILENT))},{HIDDEN})"  # `:is` reports an element once, whatever it matches
 _BLOCK = ",".join(sorted(BLOCKS))
 
 
@@ -197,6 +198,35 @@ def _of_lexbor(html: bytes) -> str:
 def taken_from(body: LexborNode | None) -> str:
     """Return the visible text of lexbor's tree, which is spoilt: what is not seen is taken out."""
     return lines_of(_of_body(body))
+
+
+def shows_more(body: LexborNode | None, characters: int) -> bool:
+    """Return whether the visible text of lexbor's tree has more characters than this, without white space.
+
+    The tree stays as it is, and the search ends where the text is long enough: in the first part of most pages.
+    """
+    shown = 0
+    for text in _seen_texts(body):
+        shown += len("".join(text.split()))
+        if shown > characters:
+            return True
+    return False
+
+
+def _seen_texts(body: LexborNode | None) -> Iterator[str]:
+    """The texts of lexbor's tree that are seen, in document order."""
+    hidden = {element.mem_id for element in body.css(HIDDEN)} if body is not None else frozenset()
+    waiting = [body]
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            continue
+        if node is not body:
+            waiting.append(node.next)
+        if node.tag == TEXT:
+            yield node.text_content or ""
+        elif node.tag not in SILENT and node.mem_id not in hidden:
+            waiting.append(node.first_child)
 
 
 def _of_body(body: LexborNode | None) -> str:

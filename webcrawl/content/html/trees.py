@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from html.entities import html5
 from itertools import islice
 from typing import Protocol
@@ -50,6 +51,9 @@ class ElementReader:
 
     def elements(self, text: bytes, kind: str) -> Iterable[Element]:
         """The elements of a document in UTF-8; `kind` is what `document` said. libxml2 reads what lexbor must not."""
+        tree = kept_tree().take(text)
+        if tree is not None:
+            return self._lexbor.within(tree.root)
         text = defused(text)
         if kind == "xml":
             return self._xml.elements(text)
@@ -98,14 +102,41 @@ class LexborTree:
         self._find = LexborCSSSelector().find  # type: ignore[no-untyped-call,unused-ignore]  # missing from its stubs
 
     def elements(self, html: bytes) -> Iterable[Element]:
-        try:
-            return self.within(LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS).root)
-        except SelectolaxError as error:  # all that can fail here is a malloc
-            raise MemoryError(str(error)) from error
+        return self.within(lexbor_tree(html).root)
 
     def within(self, root: LexborNode | None) -> Iterable[Element]:
         """Those of a tree that was parsed so."""
         return self._find(self._selector, root) if root is not None else ()
+
+
+def lexbor_tree(html: bytes) -> LexborHTMLParser:
+    """The tree of an HTML document in UTF-8 that is neither crowded nor heavy."""
+    try:
+        return LexborHTMLParser(html, options=LexborDocumentOptions.WO_EVENTS)
+    except SelectolaxError as error:  # all that can fail here is a malloc
+        raise MemoryError(str(error)) from error
+
+
+class KeptTree:
+    """The tree of a document that was parsed to see what it is. Whoever reads the same document next may take it."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[bytes, LexborHTMLParser] | None = None
+
+    def keep(self, text: bytes, tree: LexborHTMLParser) -> None:
+        """Keep the whole tree of a document in UTF-8, in place of an earlier one."""
+        self._kept = text, tree
+
+    def take(self, text: bytes) -> LexborHTMLParser | None:
+        """Return the tree of this document, or None if another one is kept. Nothing is kept afterwards."""
+        kept, self._kept = self._kept, None
+        return kept[1] if kept is not None and kept[0] == text else None
+
+
+@cache
+def kept_tree() -> KeptTree:
+    """The only one: between the two readers of a page is nothing that could hold it."""
+    return KeptTree()
 
 
 class PlainElement:

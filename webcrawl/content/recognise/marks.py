@@ -27,6 +27,7 @@ MOUNT, CODED, GUARD = "mount", "coded", "guard"
 APART = "|·\N{EN DASH}\N{EM DASH}•»«"  # the parts of a title
 GAP = re.compile(r"\[\^[^]]*\]\{0,[0-9]+\}")  # between two parts of a sentence
 LETTERS = re.compile(r"[^\W\d_]")
+COMMON = "server system url"  # on most pages, in scripts and attributes
 NEVER = r"[^\x00-\x{10FFFF}]"  # what no text has
 # Where a framework puts the page, or what it says to who has no scripts; words that a search would not see; who denies
 HINTS = {
@@ -215,9 +216,15 @@ def _either(expressions: Iterable[str]) -> str:
 def _ends(kind: str, words: list[str]) -> list[str]:
     """The part of each sentence that is looked for first. With its gaps, the automaton would have states without end.
 
-    Of a missing page it is the end, since sentences on pages begin like that; of others the beginning.
+    Of a missing page it is the end, since sentences on pages begin like that; of others the beginning, unless most
+    pages have that in their sources.
     """
-    return [GAP.split(one)[-1 if kind == "soft404" else 0] for one in words]
+    return [_end(GAP.split(one), kind) for one in words]
+
+
+def _end(parts: list[str], kind: str) -> str:
+    is_common = kind == "soft404" or _compiled(parts[0], OPTIONS).search(COMMON) is not None
+    return parts[-1 if is_common else 0]
 
 
 def _element(kind: str, names: list[str]) -> str:

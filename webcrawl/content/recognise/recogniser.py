@@ -11,7 +11,8 @@ from webcrawl.base.model import header
 from webcrawl.base.page_values import SCRIPT, UNKNOWN, WALL
 from webcrawl.content.html import encodings
 from webcrawl.content.html.encodings import encoding_of
-from webcrawl.content.html.trees import document, markup
+from webcrawl.content.html.shown_text import shows_more
+from webcrawl.content.html.trees import document, kept_tree, markup
 from webcrawl.content.recognise.marks import CODED, GUARD, MOUNT, Glance, Mark, Marks
 from webcrawl.content.recognise.probe import Probe
 from webcrawl.content.recognise.self_description import (
@@ -34,6 +35,7 @@ from webcrawl.content.recognise.shape import (
     MISSING,
     HtmlAnswer,
     Shape,
+    tree_of,
 )
 
 # Sizes of bodies, in bytes
@@ -54,6 +56,7 @@ LOADING = re.compile(
 # What a script does on a page that has nothing else: it sets a cookie and asks again, or hides what it does
 ASKS_AGAIN = re.compile(rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL)
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
+COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 CHECKING = re.compile(r"\b(check|verif|moment|wait|human|robot|bot\b|protect|redirect)", re.IGNORECASE)  # what it does
 PARKED, SHELL = "parked", "shell"
 ANYWHERE = frozenset(("ratelimit", "maintenance", "wall", CODED, GUARD))  # hints that count with any status
@@ -99,9 +102,18 @@ class Recogniser:
             return marks[0].kind if marks else BY_STATUS[BLOCKED]
         if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
             return PAGE
-        shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
-        if shape is None:
+        return self._kind_of_document(status, body, kind, marks)
+
+    def _kind_of_document(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
+        """The name of an answer that is parsed for it; `kind` is its type."""
+        html, form = document(body, kind, encoding_of(body, kind, ""))
+        tree = tree_of(html, form)
+        if tree is None:
             return next((mark.kind for mark in marks if not mark.bare), PAGE) if status >= 400 else PAGE
+        if status < 400 and all(map(_needs_short_text, marks)) and shows_more(tree.body, MAX_TITLED_CHARS):
+            kept_tree().keep(html, tree)  # links are read from it
+            return PAGE  # every rule that is left needs a shorter text
+        shape = Shape.of(tree)
         answer = HtmlAnswer(status, shape)
         found = (
             self._kind_by_marks(answer, marks)
@@ -122,8 +134,11 @@ class Recogniser:
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return None
-        shape = Shape.of(*document(body, kind, encoding_of(body, kind, "")))
-        return Probe.of(url, shape.title, " ".join(shape.text.split())) if shape is not None else None
+        tree = tree_of(*document(body, kind, encoding_of(body, kind, "")))
+        if tree is None:
+            return None
+        shape = Shape.of(tree)
+        return Probe.of(url, shape.title, " ".join(shape.text.split()))
 
     def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
         if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
@@ -136,7 +151,7 @@ class Recogniser:
             return True
         if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
             return True
-        return _has_a_page(status) and b"<a " not in body and b"<script" in body and b"<img" not in body
+        return _has_a_page(status) and _is_left_to_scripts(body)
 
     def _titled(self, body: bytes) -> bool:
         """A title counts whatever the links of the page."""
@@ -183,6 +198,11 @@ def _has_fitting_size(mark: Mark, answer: HtmlAnswer) -> bool:
     return family not in MAX_MARKED_CHARS or answer.chars <= MAX_MARKED_CHARS[family]
 
 
+def _needs_short_text(mark: Mark) -> bool:
+    """Return whether the mark counts on no page that shows more than MAX_TITLED_CHARS."""
+    return mark.bare or mark.kind.partition(":")[0] in MAX_MARKED_CHARS
+
+
 def _is_wall(mark: Mark) -> bool:
     return mark.kind.startswith(WALL)
 
@@ -196,6 +216,17 @@ def _is_about_domains(answer: HtmlAnswer) -> bool:
 def _is_lean(body: bytes, hints: AbstractSet[str]) -> bool:
     """Return whether a page has few links. Most have more in their first part, where the count ends."""
     return (MOUNT in hints and b'"__next"' in body) or len(body.split(b"<a ", MAX_LINKS + 1)) <= MAX_LINKS + 1
+
+
+def _is_left_to_scripts(body: bytes) -> bool:
+    """Return whether a page has scripts, and neither links nor images but those that are commented out."""
+    link = body.find(b"<a ")
+    is_shown = link >= 0 and body.rfind(b"<!--", 0, link) <= body.rfind(b"-->", 0, link)
+    if is_shown or b"<script" not in body:  # most pages show a link in their first part, where the search ends
+        return False
+    if len(body) <= SEARCHED_LEAN_BYTES:
+        body = COMMENT.sub(b"", body)
+    return b"<a " not in body and b"<img" not in body
 
 
 def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:

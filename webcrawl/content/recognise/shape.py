@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from webcrawl.content.html import tree_guard
 from webcrawl.content.html.shown_text import lines_of, taken_from
-from webcrawl.content.html.trees import defused
+from webcrawl.content.html.trees import defused, lexbor_tree
 
 MOST = 262_144  # bytes: a larger document is none of these
 HEADINGS = 6
@@ -74,15 +74,8 @@ class Shape:
     filled: int  # what is in the mounts of a page, and not of one that is still to be made
 
     @classmethod
-    def of(cls, html: bytes, kind: str) -> Shape | None:
-        """See `elements.document`. None for what is no HTML, too large, or too deep for a tree."""
-        html = defused(html[: MOST + 1])
-        if kind == "xml" or len(html) > MOST or tree_guard.heavy(html):
-            return None
-        try:
-            tree = LexborHTMLParser(html)
-        except SelectolaxError as error:  # all that can fail here is a malloc
-            raise MemoryError(str(error)) from error
+    def of(cls, tree: LexborHTMLParser) -> Shape:
+        """The shape of a document's tree, which is spoilt."""
         title = tree.css_first("title")
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
@@ -114,6 +107,14 @@ class Shape:
             images=images,
             **counts,
         )
+
+
+def tree_of(html: bytes, kind: str) -> LexborHTMLParser | None:
+    """The tree of what `trees.document` returned. None for what is no HTML, too large, or too deep for a tree."""
+    html = defused(html[: MOST + 1])
+    if kind == "xml" or len(html) > MOST or tree_guard.heavy(html):
+        return None
+    return lexbor_tree(html)
 
 
 def _text(node: LexborNode) -> str:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 
 from webcrawl.base.dates import seconds_of
 from webcrawl.base.model import Archived, Exchange, Link, Timings
+from webcrawl.net.codings import most_coded
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.http_answer import Message
-from webcrawl.net.http_head import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
+from webcrawl.net.http_framing import END_OF_HEAD, MAX_HEAD, Head, check_start, head_fields, read_head
 from webcrawl.net.robots_book import origin_of, robots_url
 from webcrawl.record.warc.capture import AGAIN
 from webcrawl.record.warc.reader import Record, Records
@@ -110,7 +111,6 @@ def unmodified(page: Exchange, answer: Exchange) -> Exchange:
 
 
 LONGEST_HEAD = 4 * MAX_HEAD  # as browsers bear it
-SLACK = 65536  # bytes beyond twice the bound of a body, as in net/http_answer.py
 ROBOTS, PREREQUISITE = "/robots.txt", "P"  # the last letter of its path says that it was fetched for others
 HOPS = 1000  # letters of a path that are kept
 INTERIM = 10  # heads of status 1xx before the real one
@@ -136,7 +136,7 @@ class NoPage(Unusable):
 
 def most(truncate: int) -> int:
     """Bytes of a block that are needed for a body of at most `truncate` bytes."""
-    return LONGEST_HEAD + 2 * truncate + SLACK
+    return LONGEST_HEAD + most_coded(truncate)
 
 
 def refers(capture: Capture) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, cast
 
-from webcrawl.base.live_line import LiveLine
+from webcrawl.base.program import LiveLine
 from webcrawl.base.readable import count
 from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError

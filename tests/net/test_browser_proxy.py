@@ -6,8 +6,17 @@ from base64 import b64encode
 
 import pytest
 
-from webcrawl.net.browser.browser_proxy import METHOD, PROTOCOL, STRANGERS, Ask, BrowserProxy, Identity, Told
-from webcrawl.net.browser.shared_resources import UNSAID, SharedResources
+from webcrawl.net.browser_proxy import (
+    METHOD,
+    PROTOCOL,
+    STRANGERS,
+    UNSAID,
+    Ask,
+    BrowserProxy,
+    Identity,
+    SharedResources,
+    Told,
+)
 
 IDENTITY = Identity.make()
 
