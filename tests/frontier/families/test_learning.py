@@ -100,6 +100,16 @@ class TestFolding:
         assert brings("http://a.test/tree/g/h/x") is Brings.NOTHING
         assert brings("http://a.test/third/g/x") is Brings.NOTHING
 
+    @pytest.mark.parametrize("leads", [True, False])
+    def test_whether_a_page_leads_on_blindly_is_the_same_whatever_else_it_leads_to(self, leads):
+        """Of a page that says something new nobody asks where else its links lead."""
+        learning = DomainLearning()
+        links = ["http://a.test/third/g/x", url(1), url("y1"), url("z1")]
+        found, blind = learning.follow(url("x1"), links, leads=leads)
+
+        assert found is (Brings.DOUBT if leads else Brings.NOTHING)
+        assert blind == DomainLearning().follow(url("x1"), links[1:])[1]
+
     def test_a_labyrinth_is_folded(self):
         """Pages of new words that lead only to pages that nothing else links to are without end."""
         learning = DomainLearning()

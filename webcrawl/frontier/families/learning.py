@@ -314,10 +314,13 @@ class DomainLearning:
             return Said(new=None)
         return Said(new=True, address=bool(new_own) and not new_parts and not any(new_own))
 
-    def follow(self, url: str, links: Sequence[str], *, address: bool = False) -> tuple[Brings, list[int]]:
+    def follow(
+        self, url: str, links: Sequence[str], *, address: bool = False, leads: bool = True
+    ) -> tuple[Brings, list[int]]:
         """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
 
-        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads.
+        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads. `leads`: if not,
+        the page is judged by what it says, and only its links to its own families are looked at.
         """
         own = shape_of(url).families
         add = self.memory.add
@@ -327,8 +330,12 @@ class DomainLearning:
         fresh = [0] * len(own)
         known = [0] * len(own)
         for link in links[:LINKS]:
+            if looked >= SAMPLE and not leads:
+                break
             shape = shape_of(link)
-            target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[:2], own[1])
+            target = None
+            if leads and shape.families[0] != own[0]:
+                target = self._may_be_new(self.families_of(link)[:2], own[1])
             if link == url or (looked >= SAMPLE and not target):
                 continue
             same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
