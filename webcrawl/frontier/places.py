@@ -13,6 +13,7 @@ from collections.abc import Callable
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.back_end import ends
+from webcrawl.frontier.booking import Retry
 from webcrawl.frontier.core import Core, Rules
 from webcrawl.frontier.host_queues import Lanes
 from webcrawl.frontier.hosts import Host
@@ -127,7 +128,7 @@ class ParallelHosts:
         """True if a failure of this link would say something of its host that the last failure did not."""
         return host.lanes is None or not host.failures or host.lanes.is_news(link)
 
-    def book(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+    def book(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Books the outcome: the wait is one lane's, unless the host has failed or asked for it."""
         lanes, ready, failures = host.lanes, host.ready_at, host.failures
         if lanes is None:
