@@ -16,7 +16,7 @@ from webcrawl.frontier.host_queues import MAX_LISTED, Listed
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
-from webcrawl.frontier.places import ParallelHosts
+from webcrawl.frontier.parallel_hosts import ParallelHosts
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
 
 Tell = Callable[[Link], None]

@@ -189,8 +189,9 @@ class Booking:
 
         `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
         """
-        if self._strain is not None and _kept_busy(outcome):
-            is_bad = outcome.status < 0 or outcome.status >= 500
+        status = outcome.status
+        if self._strain is not None and (status > 0 or status in UNANSWERED):
+            is_bad = status < 0 or status >= 500
             self._strain.heard(host.name, outcome.seconds, failed=is_bad)
         consequences = self.decide(host, link, outcome, now, news=news)
         self._apply(consequences, host, link, outcome, now)
@@ -213,7 +214,8 @@ class Booking:
         is_page = retry_link is None and _is_page(link, outcome)
         retired = host.retired or _retired_by(failure, host.pages + is_page, limits)
 
-        times = [*host.times, outcome.seconds][-DOWNLOADS:] if _kept_busy(outcome) else host.times
+        has_kept_busy = outcome.status > 0 or outcome.status in UNANSWERED
+        times = [*host.times, outcome.seconds][-DOWNLOADS:] if has_kept_busy else host.times
         turn = wait = self.wait(host, times)
         retry_after = 0.0
         if outcome.wait > turn:
@@ -338,11 +340,6 @@ class Booking:
     def is_spent(self, host: Host) -> bool:
         """True if the host has had all the pages that it may have."""
         return 0 < self.of(host.name)[1].host_pages <= host.pages
-
-
-def _kept_busy(outcome: Outcome) -> bool:
-    """Return whether the download kept the server busy, and so counts for Mercator's wait."""
-    return outcome.status > 0 or outcome.status in UNANSWERED
 
 
 def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:

@@ -199,7 +199,7 @@ class Core:
         """`resumed`: requests from the last checkpoint until then are unknown, so that every host waits its turn."""
         self.queues, self.hosts = queues, queues.hosts
         self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
-        self.aside = SetAside(queues.aside, queues.hosts, queues.parked, rules.limits.host_failures)
+        self.aside = SetAside(queues.aside, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
         self.origins = Origins(queues.hosts, self.book)
         self.addresses, self.admission, self.resumed = hooks.addresses, hooks.admission, resumed

@@ -20,8 +20,8 @@ class Outage:
     """Gives probes; undoes charges, the last one first."""
 
     def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection) -> None:
-        self._core, self._places, self._rotation, self._giving = core, rotation.places, rotation, giving
-        self._hosts, self._back, self._aside, self._counters = core.hosts, core.back, core.aside, core.counters
+        self._core, self._states, self._rotation, self._giving = core, rotation.states, rotation, giving
+        self._hosts, self._back, self._counters = core.hosts, core.back, core.counters
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
@@ -53,7 +53,7 @@ class Outage:
         host, active = self._core.open(charge.host)
         self._hosts.touch(host)
         if not active:
-            self._aside.recall(host)
+            self._states.recall(host)
         record = self._core.origins.own(host, charge.link.url) or host
         charge.undo(record)
         host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))  # it was asked, though
@@ -89,10 +89,8 @@ class Outage:
 
     def _return(self, host: Host) -> None:
         """Puts away a host that is not active, or lets it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting() and self._aside.keeps(host):
-            self._places.rest(host, self._back.now)
-        elif host.state is State.IDLE and host.waiting():
-            self._places.enter(host)
+        if host.state is State.IDLE and host.waiting():
+            self._states.wake(host)
         else:
             self._hosts.put_away(host)
 

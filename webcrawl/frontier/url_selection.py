@@ -16,8 +16,8 @@ from webcrawl.frontier.front_end import FrontEnd, Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, row_of
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.places import Places
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
@@ -34,9 +34,9 @@ SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robot
 class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
-    def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:
+    def __init__(self, core: Core, states: HostStates, reserved: AbstractSet[str], folds: Folds | None) -> None:
         """`reserved`: hosts that inline downloads have. `folds` takes a URL that waits behind all of its domain."""
-        self._core, self._places, self._several = core, places, places.several
+        self._core, self._states, self._several = core, states, states.several
         self._reserved, self._folds = reserved, folds
         self._front, self._hosts, self._back, self._addresses = core.queues.front, core.hosts, core.back, core.addresses
 
@@ -52,7 +52,7 @@ class UrlSelection:
             self._lead_with_another(host)
         given = self._first_allowed(host, now)
         if given is None:
-            self._places.settle(host, now)
+            self._states.settle(host, now)
         elif host.lanes is not None:
             self._several.handed_out(host, given, now)
         return given
