@@ -150,10 +150,10 @@ class Frontier:
         rotation = self._rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
         self.lending = Lending(core, states)
-        giving = self._giving = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
+        selection = self._selection = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
         self.notes = HostNotes(core, self.domains)
         self._answers = Answers(core, states.several, self.domains, self.notes)
-        self.outage = Outage(core, rotation, giving)
+        self.outage = Outage(core, rotation, selection)
         self.look = Look(core)
         self.steering = Steering(core, states)
         self.revisits = Revisits(core, rotation)
@@ -285,9 +285,10 @@ class Frontier:
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
                     return None
-            if now - entry[0] > LATE:
-                demand.late(entry[2], now - entry[0], now)
-            link = self._giving.hand_out(entry[2], now)
+            due_at, _, host = entry
+            if now - due_at > LATE:
+                demand.late(host, now - due_at, now)
+            link = self._selection.hand_out(host, now)
             if link is not None:
                 return link
             begun = begun or thread_time()
@@ -323,7 +324,7 @@ class Frontier:
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         core, rotation = self.core, self._rotation
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)
         self._states.settle(host, now)
         if len(core.back.active) < core.width:
@@ -332,7 +333,7 @@ class Frontier:
 
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         self.domains.answered(host, link)
         self.core.origins.asked(host, link)
         self.counters["finished"] += 1
@@ -343,7 +344,7 @@ class Frontier:
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
         """
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         if wait:
             usual = self.core.book.wait(host)
             host.ready_at = max(host.ready_at, now + max(wait, usual))
@@ -354,7 +355,7 @@ class Frontier:
     def cut(self, link: Link, seconds: float, now: float) -> None:
         """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
         core = self.core
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         charge = core.charges.note(host, NO_PAGE, now)
         core.book.cut(host, seconds, now)
         charge.failures = host.failures

@@ -19,8 +19,8 @@ STEPS = 64  # hosts examined for one probe
 class Outage:
     """Gives probes; undoes charges, the last one first."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection) -> None:
-        self._core, self._states, self._rotation, self._giving = core, rotation.states, rotation, giving
+    def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection) -> None:
+        self._core, self._states, self._rotation, self._selection = core, rotation.states, rotation, selection
         self._hosts, self._back, self._counters = core.hosts, core.back, core.counters
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
@@ -31,7 +31,7 @@ class Outage:
             entry = self._back.pop_first(now, order)
             if entry is None:
                 break
-            link = self._giving.hand_out(entry[2], now)
+            link = self._selection.hand_out(entry[2], now)
             if link is not None:
                 return link
         return None
@@ -80,7 +80,7 @@ class Outage:
                 return
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
-            self._giving.put_back(host, charge.link.pack())
+            self._selection.put_back(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
             host.later.remove(retry)
             heapify(host.later)
