@@ -7,11 +7,13 @@ from webcrawl.frontier.families.families import PageLook
 from webcrawl.frontier.families.learning import (
     AGAIN,
     AWAITED,
+    FAULTLESS,
     FOLDS,
     MOST,
     RAREST,
     ROUNDS,
     SMALL,
+    SOON_SURE,
     Brings,
     DomainLearning,
     Said,
@@ -269,6 +271,16 @@ class TestLooks:
         learn(learning, url(1), Brings.NEWS, (1, 0, 0, 0))
 
         assert self.looked_at(learning, "list") == 800
+
+    @pytest.mark.parametrize(("before", "looked_at"), [(Brings.NEWS, 800 // RAREST), (Brings.NOTHING, 800)])
+    def test_a_small_family_is_sampled_soon_if_nothing_in_its_domain_lacks_news(self, before, looked_at):
+        """On a site of many small families most pages are the first of theirs, and all would have a look."""
+        learning = taught(DomainLearning(), Brings.NEWS, FAULTLESS)
+        learn(learning, url(1, "other"), before)
+        for at in range(SOON_SURE + 3):
+            learn(learning, url(at, "small"), Brings.NEWS)
+
+        assert self.looked_at(learning, "small") == looked_at
 
     def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
         """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""
