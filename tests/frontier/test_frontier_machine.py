@@ -77,7 +77,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize()
     def start(self):
         self.patches = patched(
-            (place_shares, {"LEAST": 1, "WIDER": 2, "DOMAINS": 1, "LOOKS": 1}),
+            (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 2, "MAX_QUEUES": 1, "MAX_LOOKS": 1}),
             (host_state, {"STAY": 2}),
             (rotation, {"MOVES": 3}),
             (url_selection, {"DROPS": 2}),
@@ -281,10 +281,10 @@ class FrontierMachine(RuleBasedStateMachine):
     def shares_agree(self):
         """Every active host is counted once in each of its groups."""
         shares = self.frontier._states.shares
-        assert shares._active.keys() == self.frontier.core.back.active.keys()
-        groups = Counter(group for groups in shares._active.values() for group in groups if group)
+        assert shares._groups.keys() == self.frontier.core.back.active.keys()
+        groups = Counter(group for groups in shares._groups.values() for group in groups if group)
         assert groups == shares._counts
-        assert shares._located == sum(bool(address) for _, address, _ in shares._active.values())
+        assert shares._with_address == sum(bool(address) for _, address, _ in shares._groups.values())
 
     @invariant()
     def counts_agree(self):

@@ -116,7 +116,7 @@ def answered(host: Host) -> None:
 
 def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
     """True if a failure, not yet booked, says nothing of the host: it has answered since the URL failed before."""
-    return rule(outcome).charged and link.attempt > 0 and host.pages > 0 and not host.failures
+    return link.attempt > 0 and host.pages > 0 and not host.failures and rule(outcome).charged
 
 
 def echoed(host: Host, link: Link) -> None:

@@ -64,7 +64,7 @@ class HostStates:
             self.several.enter(host)
         host.state = State.ACTIVE
         self._back.enter(host)
-        self.shares.enter(host)
+        self.shares.add(host)
 
     def wake(self, host: Host) -> bool:
         """Make a host active that has URLs and no place. Return False if it is paused: then it is set aside."""
@@ -124,7 +124,7 @@ class HostStates:
         no_room = self.is_full() and (bool(queues.lines.queues) or queues.others_wait(self._back.now))
         if host.stay >= STAY and no_room:
             return True
-        return self.shares.exceeded(host) and (no_room or self._is_due(now))
+        return self.shares.is_over_limit(host) and (no_room or self._is_due(now))
 
     def _is_due(self, now: float) -> bool:
         due = self._back.next_due()
@@ -141,7 +141,7 @@ class HostStates:
         None of them may be in flight. The caller no longer holds the host.
         """
         self._back.leave(host)
-        self.shares.leave(host)
+        self.shares.remove(host)
         budgets = self._queues.budgets
         if budgets.postponed and not self.shares.has_active(domain := self.shares.domain_of(host.name)):
             budgets.left(domain)
@@ -156,9 +156,9 @@ class HostStates:
 
     def _wait_for_place(self, host: Host) -> None:
         """Queue a host behind all others that wait like it."""
-        crowd = self.shares.crowd(host)
-        if crowd is not None:
-            self._queues.lines.push(crowd, host.name.encode())
+        full_group = self.shares.full_group_of(host)
+        if full_group is not None:
+            self._queues.lines.push(full_group, host.name.encode())
         else:
             self._queues.parked.push(host.name.encode())
             self.source = 0  # so the next turn is the front-end's, and the host does not return at once

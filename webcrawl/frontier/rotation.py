@@ -185,7 +185,7 @@ class Rotation:
     def _from_lines(self, *, anyone: bool = False) -> bool:
         """Moves URLs from the lines of domains that have room, or of all, until one makes a host active."""
         for _ in range(MOVES if self._lines.queues else 0):
-            record = self._lines.pop(_never if anyone else self._shares.full)
+            record = self._lines.pop(_never if anyone else self._shares.is_full)
             if record is None:
                 break
             if b" " not in record:
@@ -218,9 +218,9 @@ class Rotation:
             self._hosts.put_away(host)
             return False
         may_wait_in_line = not anyone and not self._aside.keeps(host)
-        crowd = self._shares.crowd(host) if may_wait_in_line else None
-        if crowd is not None:
-            self._lines.push(crowd, host.name.encode())
+        full_group = self._shares.full_group_of(host) if may_wait_in_line else None
+        if full_group is not None:
+            self._lines.push(full_group, host.name.encode())
             self._hosts.put_away(host)
             return False
         self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
@@ -240,18 +240,18 @@ class Rotation:
             self._add_to_active(host, record)
             return False
         domain = self._shares.domain_of(name)
-        origin = self._shares.origin(record, domain)
-        crowd = None if anyone else self._full_group(domain, origin)
-        if crowd is not None:  # the host's record need not be read
-            self._lines.push(crowd, record)
+        origin = self._shares.origin_of(record, domain)
+        full_group = None if anyone else self._full_group(domain, origin)
+        if full_group is not None:  # the host's record need not be read
+            self._lines.push(full_group, record)
             return False
         return self._add_to_inactive(self._hosts.get(name), record, origin, anyone=anyone)
 
     def _full_group(self, domain: Group, origin: Group) -> Group | None:
         """Return which of these has its share of the places, or None."""
-        if self._shares.full(domain):
+        if self._shares.is_full(domain):
             return domain
-        return origin if origin and self._shares.full(origin) else None
+        return origin if origin and self._shares.is_full(origin) else None
 
     def _add_to_active(self, host: Host, record: bytes) -> None:
         self._hosts.touch(host)
@@ -268,9 +268,9 @@ class Rotation:
             self._hosts.put_away(host)
             return False
         is_idle = host.state is State.IDLE
-        crowd = self._shares.crowd(host) if is_idle and not anyone else None
-        if crowd is not None:
-            self._lines.push(crowd, record)
+        full_group = self._shares.full_group_of(host) if is_idle and not anyone else None
+        if full_group is not None:
+            self._lines.push(full_group, record)
             self._hosts.put_away(host)
             return False
         self._hosts.touch(host)
@@ -282,7 +282,7 @@ class Rotation:
             return False
         if not self.states.wake(host):
             return False
-        self._shares.bring(host, origin)
+        self._shares.set_origin(host, origin)
         return True
 
     def _has_another_chance(self, host: Host, record: bytes) -> bool:
