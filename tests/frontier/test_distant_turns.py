@@ -110,7 +110,7 @@ def test_a_host_that_was_brought_back_comes_once(tmp_path):
         frontier.done(frontier.take(0), REFUSED, 0)
         host = frontier.core.hosts.get("a")
         host.ready_at, host.failures, host.row = 0.0, 0, None
-        frontier.core.aside.recall(host)
+        frontier._states.recall(host)
         frontier.core.hosts.put_away(host)
         assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (0, 0)
         frontier.done(frontier.take(1), REFUSED, 1)

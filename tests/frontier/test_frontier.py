@@ -9,7 +9,7 @@ from tests.support.frontiers import OK, add, drain, make
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier import frontier as frontier_module
-from webcrawl.frontier import places, url_selection
+from webcrawl.frontier import host_state, url_selection
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.crawldb import CrawlDB
@@ -449,7 +449,7 @@ class TestWidth:
 
     def test_hosts_that_give_way_and_come_back_outlive_a_crash(self, tmp_path, monkeypatch):
         """Whenever a checkpoint is taken, the crawl that goes on from there has all URLs that were not finished."""
-        monkeypatch.setattr(places, "STAY", 2)
+        monkeypatch.setattr(host_state, "STAY", 2)
         urls = {f"http://{name}/{number}" for number in range(6) for name in "abcd"}
         for steps in range(24):
             with closing(CrawlDB(tmp_path / str(steps))) as db:
@@ -468,7 +468,7 @@ class TestWidth:
 
     def test_a_host_far_over_its_share_gives_way(self, db, monkeypatch):
         """With no room for more queues, huge hosts give way to others before they are done."""
-        monkeypatch.setattr(places, "STAY", 10)
+        monkeypatch.setattr(host_state, "STAY", 10)
         frontier = make(db, Limits(queues=2, max_queues=2))
         add(frontier, *(f"http://{name}/{i}" for name in ("huge", "vast") for i in range(100)))
         add(frontier, *(f"http://small{i}/" for i in range(5)))

@@ -18,7 +18,7 @@ from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.frontier import frontier, place_shares, places, rotation, url_selection
+from webcrawl.frontier import frontier, host_state, place_shares, rotation, url_selection
 from webcrawl.frontier.back_end import PROVEN
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.prioritizers.depth import ByChance
@@ -77,8 +77,11 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize()
     def start(self):
         self.patches = patched(
-            (place_shares, {"LEAST": 1, "WIDER": 2, "DOMAINS": 1, "LOOKS": 1}),
-            *((places, {"STAY": 2}), (rotation, {"MOVES": 3}), (url_selection, {"DROPS": 2}), (frontier, {"STEPS": 2})),
+            (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 2, "MAX_QUEUES": 1, "MAX_LOOKS": 1}),
+            (host_state, {"STAY": 2}),
+            (rotation, {"MOVES": 3}),
+            (url_selection, {"DROPS": 2}),
+            (frontier, {"STEPS": 2}),
         )
         self.folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))
         self.model = Model()
@@ -277,11 +280,11 @@ class FrontierMachine(RuleBasedStateMachine):
     @invariant()
     def shares_agree(self):
         """Every active host is counted once in each of its groups."""
-        shares = self.frontier._rotation.places.shares
-        assert shares._active.keys() == self.frontier.core.back.active.keys()
-        groups = Counter(group for groups in shares._active.values() for group in groups if group)
+        shares = self.frontier._states.shares
+        assert shares._groups.keys() == self.frontier.core.back.active.keys()
+        groups = Counter(group for groups in shares._groups.values() for group in groups if group)
         assert groups == shares._counts
-        assert shares._located == sum(bool(address) for _, address, _ in shares._active.values())
+        assert shares._with_address == sum(bool(address) for _, address, _ in shares._groups.values())
 
     @invariant()
     def counts_agree(self):

@@ -451,12 +451,12 @@ class TestGivenUp:
     def test_what_waits_for_something_else_is_not_away(self):
         """A host that is left alone for two days because its URLs wait is away as long as its failure says."""
         host, rules = Host("a", None), HealthRules(failures=2, patience=DAY)
-        rules.failed(host, Link("http://a/"), REFUSED, 0)
+        rules.failure(host, Link("http://a/"), REFUSED, 0).apply(host)
         host.ready_at = 2 * DAY
-        rules.failed(host, Link("http://a/"), REFUSED, 2 * DAY)
+        second = rules.failure(host, Link("http://a/"), REFUSED, 2 * DAY)
 
-        assert host.row.away <= 120
-        assert not host.retired
+        assert second.row.away <= 120
+        assert not second.is_final
 
     def test_it_comes_back_when_a_link_is_found_a_day_later(self, db):
         """A link found soon ends like the others; one found a day later is tried, and its host if it answers."""

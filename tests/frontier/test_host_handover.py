@@ -148,7 +148,7 @@ class TestLeave:
 
     def test_parked_hosts_and_lines_are_swept(self, db, monkeypatch):
         """Names and URLs of foreign hosts wait nowhere any more; others keep their order."""
-        monkeypatch.setattr("webcrawl.frontier.place_shares.LEAST", 1)
+        monkeypatch.setattr("webcrawl.frontier.place_shares.MIN_PLACES", 1)
         frontier = make(db, Limits(queues=1, max_queues=1, domain_share=16), domain=lambda host: host.split(".", 1)[1])
         hosts = [f"{letter}.d.test" for letter in "abcdef"]
         add(frontier, *(f"http://{host}/{page}" for page in range(2) for host in hosts))
@@ -294,7 +294,7 @@ class TestDomains:
 
     def test_a_url_that_is_turned_away_costs_its_domain_nothing(self, db, monkeypatch):
         """What was let in, and waited in a line, is given back to the budget: elsewhere it is charged again."""
-        monkeypatch.setattr("webcrawl.frontier.place_shares.LEAST", 1)
+        monkeypatch.setattr("webcrawl.frontier.place_shares.MIN_PLACES", 1)
         limits = Limits(queues=1, max_queues=9, domain_share=16)
         frontier = make(db, limits, domain=lambda _: "d.test", allowance=Allowance(100))
         add(frontier, *(f"http://{letter}.d.test/" for letter in "abcdef"), path="L")

@@ -191,7 +191,7 @@ class TestShares:
 
     def test_more_domains_than_lines(self, db, monkeypatch):
         """Domains that find no line of their own share one, and lose nothing."""
-        monkeypatch.setattr(place_shares, "DOMAINS", 2)
+        monkeypatch.setattr(place_shares, "MAX_QUEUES", 2)
         frontier = flooded(db, queues=4)
         urls = [f"http://h{number}.d{domain}.test/" for number in range(10) for domain in range(8)]
         add(frontier, *urls)

@@ -7,6 +7,7 @@ from heapq import heappush
 
 from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
+from webcrawl.frontier.booking import Retry
 from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
@@ -15,7 +16,7 @@ from webcrawl.frontier.host_queues import MAX_LISTED, Listed
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
-from webcrawl.frontier.places import ParallelHosts
+from webcrawl.frontier.parallel_hosts import ParallelHosts
 from webcrawl.store.jobdir.host_row import WALLS, FailedRow, behind_wall, given_up
 
 Tell = Callable[[Link], None]
@@ -120,7 +121,7 @@ class Answers:
             self._origins.asked(host, link)
         return again is None
 
-    def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+    def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """When the link comes again, and how it is queued then; None if it is finished."""
         if outcome.wall:
             return self._book.walled(host, link, outcome, now)
@@ -143,7 +144,7 @@ class Answers:
         self._counters["hosts set aside"] += host.failures == self._book.health.failures
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
 
-    def _comes_again(self, host: Host, again: tuple[float, Link], outcome: Outcome) -> None:
+    def _comes_again(self, host: Host, again: Retry, outcome: Outcome) -> None:
         at, link = again
         self._counters["tried again"] += 1
         self._core.queued += 1

@@ -10,7 +10,6 @@ from heapq import heappop, heappush
 
 from webcrawl.base.model import Status
 from webcrawl.frontier.hosts import Host
-from webcrawl.store.jobdir.host_row import State
 
 # A host's standing, best first. All but the first are unproven: they may hold a slot long after a page would be there.
 PROVEN = 0  # its last requests were answered in good time, and it has given a page
@@ -160,14 +159,12 @@ class BackEnd:
 
     def enter(self, host: Host) -> None:
         """Makes a host with URLs active, scheduled behind those that already wait for a fetcher."""
-        host.state = State.ACTIVE
         host.stay = 0
         self.active[host.name] = host
         self.slots.enter(host)
         self.schedule(host, self.now if ends(host) else max(host.due(), self.now))
 
-    def leave(self, host: Host, state: State) -> None:
-        host.state = state
+    def leave(self, host: Host) -> None:
         self._stale += host.ticket > 0
         host.ticket = 0
         self.slots.leave(host)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from math import exp, log
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import (
@@ -18,6 +19,7 @@ from webcrawl.frontier.health import (
     LONGER,
     STRIKES,
     UNWELL,
+    Failure,
     HealthRules,
     answered,
     echoed,
@@ -39,6 +41,7 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import RETRY_AFTER
 from webcrawl.store.jobdir.host_row import behind_wall
 
+DOWNLOADS = 5  # of a host, the last ones, by whose seconds it is asked
 HOSTS = 1 << 16
 HEARD = 10  # answers until a host's usual time is known
 USUAL = 1 / 64  # weight of an answer in its usual time, once it is known
@@ -135,6 +138,35 @@ class WaitFacts(Protocol):
     def crawl_delay(self) -> float: ...
 
 
+class Fault(Enum):
+    """Whom an outcome is held against."""
+
+    NOBODY = "the host has answered"
+    URL = "the server reports an error, of this URL as far as is known"
+    HOST = "the host has failed"
+
+
+class Retry(NamedTuple):
+    """When a link is fetched once more, and how it is queued until then."""
+
+    at: float
+    link: Link
+
+
+class Consequences(NamedTuple):
+    """What an outcome means for its link and its host. To find them out changes nothing."""
+
+    fault: Fault
+    failure: Failure | None  # the host's new failure; None: it has not failed, or that is known
+    retry: Retry | None  # None: the link is finished
+    is_page: bool  # it counts for HOST_MAX_PAGES
+    times: list[float]  # seconds of the host's last downloads, with this one
+    turn: float  # seconds between two requests to the host if none fails
+    ready_at: float  # no request to the host before this time
+    retry_after: float  # the server has asked to be left alone until then; 0: it has not
+    retired: int  # if not 0, the Status with which all URLs of the host end
+
+
 class Booking:
     """Records an outcome in its host's record."""
 
@@ -152,115 +184,139 @@ class Booking:
         """The politeness and limits of this host."""
         return self._general if self.own is None else self.own[name] or self._general
 
-    def book(
-        self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True, happened: bool = True
-    ) -> tuple[float, Link] | None:
-        """Returns when to retry the link, and how it is queued then; None if it is finished.
+    def book(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> Retry | None:
+        """Book an outcome. Return when to retry the link and how it is queued then, or None if it is finished.
 
         `news`: a failure says something of the host. It does not if the request was under way when the last one failed.
-        `happened`: if not, somebody only wants to know what would follow, and strain is not told.
+        """
+        status = outcome.status
+        if self._strain is not None and (status > 0 or status in UNANSWERED):
+            is_bad = status < 0 or status >= 500
+            self._strain.heard(host.name, outcome.seconds, failed=is_bad)
+        consequences = self.decide(host, link, outcome, now, news=news)
+        self._apply(consequences, host, link, outcome, now)
+        return consequences.retry
+
+    def decide(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> Consequences:
+        """Return what booking this outcome would do; nothing is changed. `news` is as for `book`.
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a URL needs it. A
         probe is not retried either.
         """
         limits = self._limits if self.own is None else self.of(host.name)[1]
-        status = outcome.status
-        plain = is_plain(outcome)
-        most = 0 if plain and self._limits.retry_codes is None else self._most(link, outcome)
-        again = self._retry_link(host, link, outcome, most) if most > 1 else None
-        if status > 0 or status in UNANSWERED:
-            host.times.append(outcome.seconds)
-            del host.times[:-5]
-            if self._strain is not None and happened:
-                self._strain.heard(host.name, outcome.seconds, failed=status < 0 or status >= 500)
-        unwell = status in UNWELL and is_unwell(link, outcome)
-        failed = is_hosts(host, link, outcome) if unwell else not plain and has_failed(link, outcome)
-        host.pages += again is None and _is_page(link, outcome)
-        turn = wait = self.wait(host)
+        is_usual = is_plain(outcome)  # nearly always
+        fault = Fault.NOBODY if is_usual else _fault(host, link, outcome)
+        failure = None
+        if fault is Fault.HOST and news:
+            failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
+        most = 0 if is_usual and self._limits.retry_codes is None else self._most(link, outcome)
+        retry_link = self._retry_link(host, link, outcome, most) if most > 1 else None
+        is_page = retry_link is None and _is_page(link, outcome)
+        retired = host.retired or _retired_by(failure, host.pages + is_page, limits)
+
+        has_kept_busy = outcome.status > 0 or outcome.status in UNANSWERED
+        times = [*host.times, outcome.seconds][-DOWNLOADS:] if has_kept_busy else host.times
+        turn = wait = self.wait(host, times)
+        retry_after = 0.0
         if outcome.wait > turn:
             wait = max(turn, min(outcome.wait, limits.retry_after_max))
-            host.left = now + wait, RETRY_AFTER
-        if failed:
-            wait = max(wait, self._failed(host, link, outcome, now, news=news))
-        elif unwell:
+            retry_after = now + wait
+        if failure is not None:
+            wait = max(wait, failure.wait)
+        elif fault is Fault.URL:
             wait = max(wait, LONGER * turn)
+        ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
+
+        retry = None
+        if retry_link is not None and not retired:
+            first = soon(host, turn) if fault is Fault.URL else DAY
+            at = later(link, now, min(limits.retry_wait, first))
+            if fault is not Fault.NOBODY:  # others go first: they tell whose fault it is
+                at = max(at, ready_at + turn if is_unwell(link, outcome) else ready_at)
+            retry = Retry(at, retry_link)
+        return Consequences(fault, failure, retry, is_page, times, turn, ready_at, retry_after, retired)
+
+    def _apply(self, consequences: Consequences, host: Host, link: Link, outcome: Outcome, now: float) -> None:
+        """Write into the host's record what was decided for it as it is."""
+        fault, failure = consequences.fault, consequences.failure
+        host.times[:] = consequences.times  # in place: records of its origins have the same list
+        host.pages += consequences.is_page
+        if consequences.retry_after:
+            host.left = consequences.retry_after, RETRY_AFTER
+        if fault is Fault.HOST:
+            host.said, host.of_robots = outcome.status, link.is_prerequisite
+            if failure is not None:
+                failure.apply(host)
+            else:
+                echoed(host, link)
+        elif fault is Fault.URL:
             noted(host, link, outcome, now)
         elif host.failures or host.row is not None or host.bad:
-            recovered(host, link, now, min(limits.retry_wait, soon(host, turn)))
-        host.ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
-        if limits.host_pages and host.pages >= limits.host_pages:
-            host.retired = host.retired or Status.HOST_BUDGET
-        if host.retired or again is None:
-            return None
-        first = soon(host, turn) if unwell and not failed else DAY
-        at = later(link, now, min(limits.retry_wait, first))
-        if failed or unwell:
-            at = max(at, host.ready_at + turn * unwell)  # others go first: they tell whose fault it is
-        return at, again
+            limits = self._limits if self.own is None else self.of(host.name)[1]
+            recovered(host, link, now, min(limits.retry_wait, soon(host, consequences.turn)))
+        host.ready_at, host.retired = consequences.ready_at, consequences.retired
 
-    def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+    def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Books an answer of a wall: the host is well, and nothing is known of the page."""
         limits = self.of(host.name)[1]
         host.times.append(outcome.seconds)
-        del host.times[:-5]
+        del host.times[:-DOWNLOADS]
         answered(host)
         again, wait = met(host, link, outcome.wall, now), self.wait(host)
         if host.wall is not None and behind_wall(host):
             wait = max(wait, gap(host.wall, limits.retry_wait))
         host.ready_at = max(host.ready_at, now + max(wait, min(outcome.wait, limits.retry_after_max)))
-        return None if again is None or host.retired else (host.ready_at, again)
-
-    def _failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool) -> float:
-        """Books a failure of the host; returns how long it is left alone."""
-        host.said, host.of_robots = outcome.status, link.is_prerequisite
-        if news:
-            longest = self.of(host.name)[1].retry_after_max
-            return self.health.failed(host, link, outcome, now, longest=longest)
-        echoed(host, link)
-        return 0.0
+        return None if again is None or host.retired else Retry(host.ready_at, again)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
         host.times.append(seconds)
-        del host.times[:-5]
+        del host.times[:-DOWNLOADS]
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
     def will_retry(self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True) -> bool:
-        """True if booking this outcome will lead to a retry. A wall's answer is kept, whatever follows."""
+        """Return whether booking this outcome will lead to a retry. The answer of a wall is kept, whatever follows."""
         if outcome.wall or not self._most(link, outcome):  # most are answers
             return False
-        return self.book(_copied(host), link, outcome, now, news=news, happened=False) is not None
+        return self.decide(host, link, outcome, now, news=news).retry is not None
 
     def ready_after(self, host: Host, link: Link, outcome: Outcome, now: float) -> float:
-        """The time until which the host waits once this outcome is booked."""
-        booked = _copied(host)
-        self.book(booked, link, outcome, now, happened=False)
-        return booked.ready_at
+        """Return the time until which the host will wait once this outcome is booked."""
+        return self.decide(host, link, outcome, now).ready_at
 
     def is_worth(self, link: Link, outcome: Outcome) -> bool:
-        """True if the link is worth another attempt, if this one is charged to it."""
+        """Return whether the link is worth another attempt, if this one is charged to it."""
         return link.attempt + 1 < self._most(link, outcome)
 
     def _most(self, link: Link, outcome: Outcome) -> int:
-        """The number of attempts that a link has if it ended so; 0: it does not come again."""
+        """Return how many attempts a link has that ended so; 0 if it does not come again."""
         most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
         return 0 if most and link.is_own else most
 
     def _retry_link(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
-        """The link as it is queued once more, or None. A failure of its host uses up none of the attempts."""
-        last, unwell = link.attempt + 1 >= most, is_unwell(link, outcome)
+        """Return the link as it is queued once more, or None. A failure of its host uses up none of the attempts.
+
+        `most`: how many it has, more than one.
+        """
+        is_last = link.attempt + 1 >= most
+        unwell = is_unwell(link, outcome)
         charged = is_charged if unwell else self.health.is_charged
-        if charged(host, link, outcome, last=last):
-            return None if last else replace(link, attempt=link.attempt + 1)
+        if charged(host, link, outcome, last=is_last):
+            return None if is_last else replace(link, attempt=link.attempt + 1)
         if unwell:
             link = returned(link, host.row)
-        over = not host.failures and link.struck + 1 >= STRIKES and (outcome.wait > 0 or not unwell)
-        return None if over else replace(link, struck=link.struck + 1)
+        counts_as_strike = not host.failures and (outcome.wait > 0 or not unwell)
+        if counts_as_strike and link.struck + 1 >= STRIKES:
+            return None
+        return replace(link, struck=link.struck + 1)
 
-    def wait(self, host: WaitFacts) -> float:
-        """Seconds between two requests to the host if none fails."""
+    def wait(self, host: WaitFacts, times: list[float] | None = None) -> float:
+        """Return the seconds between two requests to the host if none fails.
+
+        `times`: those of its last downloads, if they are not the ones in its record.
+        """
         politeness, limits = self._general if self.own is None else self.of(host.name)
-        wait = politeness.wait(host.times)
+        wait = politeness.wait(host.times if times is None else times)
         if self._strain is not None and host.name in self._strain.times and getattr(politeness, "slows_down", True):
             wait = max(wait, min(wait * self._strain.times[host.name], limits.max_delay))
         return max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
@@ -286,9 +342,18 @@ class Booking:
         return 0 < self.of(host.name)[1].host_pages <= host.pages
 
 
-def _copied(host: Host) -> Host:
-    """A record in which may be booked what is only looked at."""
-    return replace(host, times=[*host.times], bad={**host.bad})
+def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:
+    """Return whom an outcome that is not plain, and not yet booked, is held against."""
+    if is_unwell(link, outcome):
+        return Fault.HOST if is_hosts(host, link, outcome) else Fault.URL
+    return Fault.HOST if has_failed(link, outcome) else Fault.NOBODY
+
+
+def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
+    """Return the Status with which all URLs of a host end that has so many pages now; 0: they do not."""
+    if failure is not None and failure.is_final:
+        return failure.row.status
+    return Status.HOST_BUDGET if 0 < limits.host_pages <= pages else 0
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:

@@ -17,7 +17,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.allowances.unlimited import Unlimited
 from webcrawl.frontier.back_end import BackEnd, FetchSlots
-from webcrawl.frontier.booking import Booking, Limits
+from webcrawl.frontier.booking import Booking, Limits, Retry
 from webcrawl.frontier.budgets import Budgets
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.front_end import FrontEnd
@@ -150,10 +150,10 @@ class Charge:
     before: tuple[float, int, int, FailedRow | None]  # the host's time, failures and reason to be retired
     times: list[float]
     failures: int = 0  # of the host, once it is booked
-    again: tuple[float, Link] | None = None  # when the link comes again, and how it is queued then
+    again: Retry | None = None  # None: the link was finished
     short: bool = False  # it ended with a body that is not whole, and is counted so
 
-    def booked(self, host: Host, outcome: Outcome, again: tuple[float, Link] | None) -> None:
+    def booked(self, host: Host, outcome: Outcome, again: Retry | None) -> None:
         """Notes what became of it. A host that has answered, even if not to the end, keeps its record."""
         self.failures = NO_FAILURES if is_cut_short(outcome) else host.failures
         self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
@@ -199,7 +199,7 @@ class Core:
         """`resumed`: requests from the last checkpoint until then are unknown, so that every host waits its turn."""
         self.queues, self.hosts = queues, queues.hosts
         self.back = BackEnd(FetchSlots(rules.limits.fetchers, hooks.awaited))
-        self.aside = SetAside(queues.aside, queues.hosts, queues.parked, rules.limits.host_failures)
+        self.aside = SetAside(queues.aside, rules.limits.host_failures)
         self.book = Booking(rules.politeness, rules.limits)
         self.origins = Origins(queues.hosts, self.book)
         self.addresses, self.admission, self.resumed = hooks.addresses, hooks.admission, resumed

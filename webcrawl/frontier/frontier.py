@@ -16,10 +16,10 @@ from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.host_handover import HostHandover
 from webcrawl.frontier.host_inspection import Look
 from webcrawl.frontier.host_origins import OF_HOST
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import FIRST, Host
 from webcrawl.frontier.lending import NO_PAGE, Lending
 from webcrawl.frontier.outage_pardon import Outage
-from webcrawl.frontier.places import Places
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import Found
 from webcrawl.frontier.rotation import Revisits, Rotation
@@ -31,15 +31,15 @@ from webcrawl.store.jobdir.host_row import FailedRow, Health, State, given_up
 class Steering:
     """A paused host is set aside and stays there, with its URLs and what is found of it meanwhile."""
 
-    def __init__(self, core: Core, places: Places) -> None:
-        self._core, self._places = core, places
+    def __init__(self, core: Core, states: HostStates) -> None:
+        self._core, self._states = core, states
         self._hosts, self._back, self._book, self._aside = core.hosts, core.back, core.book, core.aside
         self.held = core.aside.held
 
     def set_own(self, own: Mapping[str, Own | None] | None) -> None:
         """For some hosts other waits and limits hold than for all; what of theirs is None holds for all."""
         self._book.own = own
-        self._places.several.renew()
+        self._states.several.renew()
 
     # -- paused hosts
 
@@ -51,9 +51,7 @@ class Steering:
             if host is None or host.given is not None or host.retired:
                 continue  # it gets there when it is about to become active, or when its request ends
             self._core.dismiss(name.__eq__)
-            self._places.set_aside(host, now)
-            self._back.slots.gone(host)
-            self._hosts.put_away(host)
+            self._states.pause(host, now)
 
     def let_go(self, name: str, now: float) -> None:
         """The host is asked again."""
@@ -62,8 +60,8 @@ class Steering:
         if active or host.state is not State.ASIDE or self._core.is_foreign(name):
             self._core.close(host, active=active)
         else:
-            self._aside.withdraw(host)
-            self._place(host, now)
+            self._states.release(host)
+            self._states.place(host, now)
 
     # -- a host that fails
 
@@ -121,18 +119,10 @@ class Steering:
         if active or host.state is not State.ASIDE or self._core.is_foreign(host.name) or self._aside.keeps(host):
             self._core.close(host, active=active)
             return
-        self._aside.withdraw(host)
-        self._places.enter(host)
+        self._states.release(host)
+        self._states.activate(host)
         if host.retired:
             self._back.schedule(host, now)
-
-    def _place(self, host: Host, now: float) -> None:
-        """Puts a host that has URLs and is nowhere where it belongs."""
-        if not host.retired and self._aside.wants(host, host.due(), now):
-            self._aside.put(host, now)
-            self._hosts.put_away(host)
-        else:
-            self._places.enter(host)
 
 
 def _hurry(host: Host, now: float) -> None:
@@ -156,18 +146,18 @@ class Frontier:
         self.domains = Domains(core, rules)
         if hooks.dropped is not None:
             core.dropped.append(hooks.dropped)
-        places = Places(core, rules)
-        rotation = self._rotation = Rotation(core, places, rules.limits.queues)
+        states = self._states = HostStates(core, rules)
+        rotation = self._rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
-        self.lending = Lending(core)
-        giving = self._giving = UrlSelection(core, places, self.lending.reserved, self.domains.folds)
+        self.lending = Lending(core, states)
+        selection = self._selection = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
         self.notes = HostNotes(core, self.domains)
-        self._answers = Answers(core, places.several, self.domains, self.notes)
-        self.outage = Outage(core, rotation, giving)
+        self._answers = Answers(core, states.several, self.domains, self.notes)
+        self.outage = Outage(core, rotation, selection)
         self.look = Look(core)
-        self.steering = Steering(core, places)
+        self.steering = Steering(core, states)
         self.revisits = Revisits(core, rotation)
-        self.moves = HostHandover(core, places, self.lending, self.domains.refund)
+        self.moves = HostHandover(core, states, self.lending, self.domains.refund)
         self._remember(queues.told.until)
 
     def _remember(self, told: dict[str, float]) -> None:
@@ -179,10 +169,9 @@ class Frontier:
                 host.ready_at = max(host.ready_at, told.pop(host.name))
             if host.ip and core.addresses is not None:
                 core.addresses.learn(host.ip, host.ready_at)
-            self._rotation.places.enter(host)
-            if core.aside.wants(host, host.due(), core.resumed) and core.resumed:
-                self._rotation.places.set_aside(host, core.resumed)
-                hosts.put_away(host)
+            self._states.activate(host)
+            if core.resumed and core.aside.wants(host, host.due(), core.resumed):
+                self._states.deactivate(host, State.ASIDE, core.resumed)
         for name, until in told.items():
             with core.opened(name) as host:
                 host.ready_at = max(host.ready_at, until)
@@ -241,7 +230,7 @@ class Frontier:
         """Books by other waits and limits from now on: those of hosts and URLs, not those of the rotation."""
         self.core.book.change(politeness, limits)
         self.core.aside.failures = limits.host_failures
-        self._rotation.places.several.renew()
+        self._states.several.renew()
 
     # -- in
 
@@ -266,18 +255,15 @@ class Frontier:
         heappush(host.later, (FIRST, record))  # before what was put back: that may wait itself, for another host's
         core.queued += 1
         self.counters["added"] += 1
-        if not active and host.state is State.IDLE and core.aside.keeps(host):
-            self._rotation.places.rest(host, core.back.now)
-        elif not active and host.state is State.IDLE:
-            self._rotation.places.enter(host)
+        if host.state is State.IDLE:
+            self._states.wake(host)
         elif not active:
-            if host.state is State.ASIDE:
-                core.aside.joined(host, core.back.now)
+            self._states.joined(host, core.back.now)
             core.hosts.put_away(host)
         elif host.ticket:
             core.back.renew(host)
         elif host.lanes is not None:
-            self._rotation.places.several.go_on(host, core.back.now)
+            self._states.several.go_on(host, core.back.now)
 
     # -- out
 
@@ -299,9 +285,10 @@ class Frontier:
                 entry = back.pop_spare(now) if spare else None
                 if entry is None:
                     return None
-            if now - entry[0] > LATE:
-                demand.late(entry[2], now - entry[0], now)
-            link = self._giving.hand_out(entry[2], now)
+            due_at, _, host = entry
+            if now - due_at > LATE:
+                demand.late(host, now - due_at, now)
+            link = self._selection.hand_out(host, now)
             if link is not None:
                 return link
             begun = begun or thread_time()
@@ -323,13 +310,13 @@ class Frontier:
                 host.crawl_delay = seconds
                 self.core.hosts.touch(host)
                 if host.lanes is not None:
-                    self._rotation.places.several.change(host)
+                    self._states.several.change(host)
 
     def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
         """True if `done` would return False, i.e. the link would be retried."""
         core = self.core
         host = core.back.active[host_of(link.url)]
-        news = self._rotation.places.several.is_news(host, link)
+        news = self._states.several.is_news(host, link)
         whole = host.origins is None or outcome.status in OF_HOST
         record = host if whole else core.origins.record_for(host, link)
         return core.book.will_retry(record, link, outcome, now, news=news)
@@ -337,27 +324,27 @@ class Frontier:
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Books the outcome of a download; returns False if the link will be retried."""
         core, rotation = self.core, self._rotation
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)
-        rotation.places.settle(host, now)
+        self._states.settle(host, now)
         if len(core.back.active) < core.width:
             rotation.refill()
         return final
 
     def unasked(self, link: Link, now: float) -> None:
         """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         self.domains.answered(host, link)
         self.core.origins.asked(host, link)
         self.counters["finished"] += 1
-        self._rotation.places.settle(host, now)
+        self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
         """
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         if wait:
             usual = self.core.book.wait(host)
             host.ready_at = max(host.ready_at, now + max(wait, usual))
@@ -368,7 +355,7 @@ class Frontier:
     def cut(self, link: Link, seconds: float, now: float) -> None:
         """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
         core = self.core
-        host = self._giving.received(link)
+        host = self._selection.received(link)
         charge = core.charges.note(host, NO_PAGE, now)
         core.book.cut(host, seconds, now)
         charge.failures = host.failures
@@ -381,4 +368,4 @@ class Frontier:
         self.domains.forget(link)
         self.core.queued += 1
         self.counters[why] += 1
-        self._rotation.places.settle(host, now)
+        self._states.settle(host, now)

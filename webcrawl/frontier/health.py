@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from heapq import heapify
+from typing import NamedTuple
 from zlib import crc32
 
 from webcrawl.base.doubling import wait_after
@@ -35,6 +36,19 @@ NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
 # with a misspelt seed waits for that; the resolver tells denials from lies (net/dns.py).
 GONE, GONE_MOST = 3.0, 10.5
 LATE = 2.0  # a host may be tried so many times later than planned; of longer gaps we know only that we did not look
+
+
+class Failure(NamedTuple):
+    """One more failure of a host in a row."""
+
+    row: FailedRow
+    wait: float  # seconds for which the host is left alone
+    is_final: bool  # the host is given up by it
+
+    def apply(self, host: Host) -> None:
+        """Book the failure; whether the host is given up is the caller's to write."""
+        host.failures += 1
+        host.row = self.row
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +82,25 @@ class HealthRules:
         alone = host.row is None or host.row.only == sum_of(link)
         return host.pages > 0 and (alone or is_own(host, link, outcome))
 
-    def failed(self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY) -> float:
-        """Books a failure; returns how long the host is left alone. It may be given up by this.
+    def failure(self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY) -> Failure:
+        """Return what one more failure means for the host; nothing is booked.
 
         `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
         """
         before, only, away = host.row, sum_of(link), 0.0
         origin = origin_of(link.url)
-        gone = _is_gone(host, outcome)
+        gone, was_gone = _is_gone(host, outcome), False
         if before is not None:
             away = before.away + min(max(now - before.at, 0.0), LATE * before.planned)
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
-        host.failures += 1
-        wait = self.wait(host.failures, gone=gone)
+            was_gone = before.gone
+        failures = host.failures + 1
+        wait = self.wait(failures, gone=gone)
         planned, asked = float(max(wait, min(outcome.wait, longest))), float(outcome.wait)
         row = FailedRow(now, away, _status(link, outcome), only, gone, origin, planned, asked)
-        host.row = row
-        is_over = host.failures >= self.failures and away >= self.patience
-        if not host.retired and (is_over or (gone and before is not None and before.gone)):
-            host.retired = row.status
-        return wait
+        is_over = failures >= self.failures and away >= self.patience
+        return Failure(row, wait, is_final=is_over or (gone and was_gone))
 
     def wait(self, failures: int, *, gone: bool) -> float:
         """The seconds for which a host is left alone that has failed so often in a row."""
@@ -104,7 +116,7 @@ def answered(host: Host) -> None:
 
 def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
     """True if a failure, not yet booked, says nothing of the host: it has answered since the URL failed before."""
-    return rule(outcome).charged and link.attempt > 0 and host.pages > 0 and not host.failures
+    return link.attempt > 0 and host.pages > 0 and not host.failures and rule(outcome).charged
 
 
 def echoed(host: Host, link: Link) -> None:

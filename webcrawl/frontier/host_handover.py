@@ -17,9 +17,9 @@ from webcrawl.frontier.handover_records import (
     pack_later,
     unpack_later,
 )
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.lending import Lending
-from webcrawl.frontier.places import Places
 from webcrawl.store.jobdir.host_row import State
 
 SLICE = 64  # rows looked at in one slice
@@ -37,10 +37,10 @@ class HostHandover:
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
     """
 
-    def __init__(self, core: Core, places: Places, lending: Lending, refund: Callable[[Link], None]) -> None:
+    def __init__(self, core: Core, states: HostStates, lending: Lending, refund: Callable[[Link], None]) -> None:
         """`refund` is told of URLs that were let in, and are asked for by another crawl."""
-        self._core, self._places, self._lending, self._refund = core, places, lending, refund
-        self._queues, self._hosts, self._back, self._aside = core.queues, core.hosts, core.back, core.aside
+        self._core, self._states, self._lending, self._refund = core, states, lending, refund
+        self._queues, self._hosts, self._back = core.queues, core.hosts, core.back
         self._domains = DomainMoves(core.queues.budgets)
 
     # -- the gate
@@ -75,7 +75,7 @@ class HostHandover:
             if host.given is not None:
                 gate.asked.add(host.name)
             else:
-                self._places.expel(host)
+                self._states.deactivate(host, State.MOVING, self._back.now)
         self._core.dismiss(gate.foreign)
 
     def busy(self) -> bool:
@@ -113,8 +113,7 @@ class HostHandover:
         if not self._core.is_foreign(name):
             return False
         host = self._hosts.get(name)
-        host.state = State.MOVING
-        self._hosts.touch(host)
+        self._states.leave_hive(host)
         self._hosts.put_away(host)
         return True
 
@@ -148,9 +147,7 @@ class HostHandover:
     def _part_of(self, name: str, now: float) -> list[Piece]:
         """The next pieces of a host; the last one is its record, and then it is gone."""
         host = self._hosts.get(name)
-        if host.state is State.ASIDE:
-            self._aside.withdraw(host)
-        host.state = State.MOVING
+        self._states.leave_hive(host)
         before, pieces = host.waiting(), []
         records = [host, *(host.origins or {}).values()]
         waiting = next((one.later for one in records if one.later), None)
@@ -234,10 +231,7 @@ class HostHandover:
             if urls and host.ticket:
                 self._back.renew(host)
             return
-        if host.state is State.IDLE:
-            host.state = State.MOVING
-        elif host.state is State.ASIDE:
-            self._aside.urls += urls
+        self._states.import_urls(host, urls)
         self._hosts.put_away(host)
 
     def arrive(self, name: str, now: float) -> None:
@@ -245,15 +239,7 @@ class HostHandover:
         host, active = self._core.open(name)
         if active:
             return
-        if host.state is State.MOVING and not self._core.is_foreign(name):
-            self._hosts.touch(host)
-            if not host.waiting():
-                host.state = State.IDLE
-            elif not host.retired and self._aside.wants(host, host.due(), now):
-                self._aside.put(host, now)
-            else:
-                host.state = State.PARKED
-                self._queues.parked.push(name.encode())
+        self._states.arrive(host, now)
         self._hosts.put_away(host)
 
     def held(self, name: str, records: list[Packed]) -> None:

@@ -11,7 +11,7 @@ from heapq import heapify
 from itertools import islice
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, url_of
-from webcrawl.frontier.booking import Booking
+from webcrawl.frontier.booking import Booking, Retry
 from webcrawl.frontier.health import origin_of, returns
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.wait_words import ROBOTS
@@ -179,7 +179,7 @@ class Origins:
 
     # -- outcomes
 
-    def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> tuple[float, Link] | None:
+    def book(self, one: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book an outcome on the record of an origin; its host is asked again when politeness allows."""
         host = one.whole
         if host is None:

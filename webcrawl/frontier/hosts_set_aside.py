@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 
 from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.hosts import Host, HostTable
-from webcrawl.store.jobdir.host_row import State, behind_wall
+from webcrawl.frontier.hosts import Host
+from webcrawl.store.jobdir.host_row import behind_wall
 
 STEP = 1.1  # each length of wait is so many times the one before
 LEAST, MOST = 0.1, 86_400.0  # seconds; whoever has to wait for longer looks again after a day
@@ -88,7 +88,6 @@ def _length(wait: float) -> int:
 
 FAR = 600.0  # seconds until its next turn beyond which a host need not be in the back-end meanwhile
 LOOK = 86_400.0  # seconds after which a paused host is looked at again
-LOOKS = 16  # stale entries passed over in one call
 
 
 class SetAside:
@@ -98,9 +97,9 @@ class SetAside:
     when that is over.
     """
 
-    def __init__(self, queue: AsideHosts, hosts: HostTable, parked: Fifo, failures: int) -> None:
+    def __init__(self, queue: AsideHosts, failures: int) -> None:
         """`failures`: in a row, from so many on a host is set aside."""
-        self._queue, self._hosts, self._parked, self.failures = queue, hosts, parked, failures
+        self._queue, self.failures = queue, failures
         self.entries = queue.heads  # the first of each length, by the time when they are due
         self.urls = 0
         self.hosts = 0
@@ -120,14 +119,22 @@ class SetAside:
         """True if a host with URLs must not be active because it is paused. URLs of one given up end all the same."""
         return bool(self.held) and host.name in self.held and not host.retired
 
-    def put(self, host: Host, now: float) -> None:
-        """Puts a host aside that has left the back-end, and that the caller puts away."""
-        host.state = State.ASIDE
+    def add(self, host: Host, now: float) -> None:
+        """Count and queue a host that is put aside."""
         due = now + LOOK if host.name in self.held else host.due()
         host.aside = self._queue.push(host.name, due, now)
         self.urls += host.waiting()
         self.hosts += 1
-        self._hosts.touch(host)
+
+    def remove(self, host: Host) -> None:
+        """Stop counting a host that is no longer aside; its entry does not count any more."""
+        self.urls -= host.waiting()
+        self.hosts -= 1
+        host.aside = 0.0
+
+    def pop(self, now: float) -> Entry | None:
+        """Remove and return the next entry whose time has come, or None. It may be of a host that came back before."""
+        return self._queue.pop(now)
 
     def next_due(self) -> float | None:
         """The time at which the next host comes back, or None."""
@@ -145,42 +152,9 @@ class SetAside:
         entries = (unpack(record) for _, _, record in self.entries)
         return min((entry for entry in entries if entry[1] not in self.held), default=None)
 
-    def next(self, now: float, active: Container[str]) -> Host | None:
-        """The next host whose time has come, to be entered or put away by the caller; it is parked until then."""
-        for _ in range(LOOKS):
-            entry = self._queue.pop(now)
-            if entry is None:
-                break
-            at, name = entry
-            if name in active:  # it came back before
-                continue
-            host = self._hosts.get(name)
-            if host.state is State.ASIDE and host.aside == at:
-                self._leave(host)
-                return host
-            self._hosts.put_away(host)
-        return None
-
-    def joined(self, host: Host, now: float) -> None:
-        """A URL has come for a host that is aside: if it waited for the time of another URL only, it comes back."""
+    def joined(self, host: Host, now: float) -> bool:
+        """Count a URL that has come for a host that is aside. Return whether the host waited for another one's time."""
         self.urls += 1
         if self._is_tried(host) or self.keeps(host):
-            return
-        if host.aside - now > FAR >= host.due() - now:
-            self.recall(host)
-
-    def withdraw(self, host: Host) -> None:
-        """The host is no longer aside; its entry does not count any more. The caller says where it is."""
-        self._leave(host)
-
-    def recall(self, host: Host) -> None:
-        """Brings a host back whose record has changed, as soon as there is a place; the caller puts it away."""
-        if host.state is State.ASIDE:
-            self._leave(host)
-            self._parked.push(host.name.encode())
-
-    def _leave(self, host: Host) -> None:
-        self.urls -= host.waiting()
-        self.hosts -= 1
-        host.state, host.aside = State.PARKED, 0.0
-        self._hosts.touch(host)
+            return False
+        return host.aside - now > FAR >= host.due() - now

@@ -14,6 +14,7 @@ from webcrawl.frontier.core import Core, Decision
 from webcrawl.frontier.health import give_back, returns
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_rows import is_worth_a_line
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.hosts_set_aside import FAR
 from webcrawl.store.jobdir.host_row import given_up
@@ -27,7 +28,8 @@ InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 class Lending:
     """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, states: HostStates) -> None:
+        self._states = states
         self._core, self._book, self._addresses, self._aside = core, core.book, core.addresses, core.aside
         self.reserved: set[str] = set()
         self.lent: dict[str, str] = {}  # host name -> the address that is lent with it
@@ -130,7 +132,7 @@ class Lending:
             self._booked(host, url, outcome, now)
         self._core.hosts.touch(host)
         if host.retired or not self._aside.wants(host, host.ready_at, now):
-            self._aside.recall(host)
+            self._states.recall(host)
         if self._addresses is not None:
             woken = self._addresses.take_back(ip, host.ready_at) if ip else None
             if host.ip:

@@ -19,9 +19,9 @@ STEPS = 64  # hosts examined for one probe
 class Outage:
     """Gives probes; undoes charges, the last one first."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection) -> None:
-        self._core, self._places, self._rotation, self._giving = core, rotation.places, rotation, giving
-        self._hosts, self._back, self._aside, self._counters = core.hosts, core.back, core.aside, core.counters
+    def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection) -> None:
+        self._core, self._states, self._rotation, self._selection = core, rotation.states, rotation, selection
+        self._hosts, self._back, self._counters = core.hosts, core.back, core.counters
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
         """A link of a due host: of one that answered last time, if there is one; `anyone`: rather of another."""
@@ -31,7 +31,7 @@ class Outage:
             entry = self._back.pop_first(now, order)
             if entry is None:
                 break
-            link = self._giving.hand_out(entry[2], now)
+            link = self._selection.hand_out(entry[2], now)
             if link is not None:
                 return link
         return None
@@ -53,7 +53,7 @@ class Outage:
         host, active = self._core.open(charge.host)
         self._hosts.touch(host)
         if not active:
-            self._aside.recall(host)
+            self._states.recall(host)
         record = self._core.origins.own(host, charge.link.url) or host
         charge.undo(record)
         host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))  # it was asked, though
@@ -80,7 +80,7 @@ class Outage:
                 return
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
-            self._giving.put_back(host, charge.link.pack())
+            self._selection.put_back(host, charge.link.pack())
         elif retry in host.later:  # else it is under way again
             host.later.remove(retry)
             heapify(host.later)
@@ -89,10 +89,8 @@ class Outage:
 
     def _return(self, host: Host) -> None:
         """Puts away a host that is not active, or lets it in if it has something to fetch."""
-        if host.state is State.IDLE and host.waiting() and self._aside.keeps(host):
-            self._places.rest(host, self._back.now)
-        elif host.state is State.IDLE and host.waiting():
-            self._places.enter(host)
+        if host.state is State.IDLE and host.waiting():
+            self._states.wake(host)
         else:
             self._hosts.put_away(host)
 

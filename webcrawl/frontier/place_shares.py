@@ -1,65 +1,79 @@
-"""A flood of hosts must not take every place: the back-end is shared by registered domain, address and origin."""
+"""Limits how many places in the back-end one owner can take, and queues what exceeds the limit.
+
+A page can link to any number of hosts, and the owner of one domain can invent any number of names in it. So active
+hosts are counted in groups, and a host of a full group waits while hosts of other groups can use the place. The limits
+are explained in docs/frontier.md#shares.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 from webcrawl.base.model import Packed, via_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.hosts import Host
 
-LEAST = 4  # places that any domain may have: www, m, img and one more
-WIDER = 4  # times a domain's share for an address, because innocent sites share servers, and for an origin
-DOMAINS = 1024  # domains with a queue of their own; all further ones share one more
-LOOKS = 16  # domains looked at for one that has room before `GroupQueues.pop` gives up
+MIN_PLACES = 4  # every domain may have as many active hosts: enough for www, m, img and one more
+WIDE_FACTOR = 4  # how many times a domain's limit an address or an origin may have: innocent sites share servers
+MAX_QUEUES = 1024  # groups with a queue of their own; all further groups share one
+MAX_LOOKS = 16  # groups that `GroupQueues.pop` tries before it gives up
 
 Group = str
-"""A registered domain; @ and an address; or, for hosts that a site has brought, < and the site's domain."""
+"""A registered domain, such as `a.test`; an address, `@192.0.2.1`; or an origin, `<a.test`. Empty: none."""
+
+SHARED_GROUP = "*"
+
+
+class Groups(NamedTuple):
+    """The groups in which an active host counts."""
+
+    domain: Group
+    address: Group  # empty until the host has answered
+    origin: Group  # the domain of the page that linked to the host; empty if it is the host's own
 
 
 class PlaceShares:
-    """Counts the active hosts of each group. Beyond its limit, others go first.
+    """Counts the active hosts of each group, and knows which groups are full.
 
-    An address counts once a host has answered from it, and its limit holds only while hosts of other known addresses
-    are active. The origin of a host is the registered domain of the page whose link let it in, if that is another one:
-    a page may name any number of new domains.
+    A domain may have one place in `divisor`. Addresses and origins may have WIDE_FACTOR times as many. The limit of an
+    address holds only while hosts of other known addresses are active.
     """
 
     def __init__(self, domain_of: Callable[[str], str], places: int, divisor: int) -> None:
-        """A domain may have one in `divisor` of these places; 1: there is no limit."""
+        """`domain_of` returns the registered domain of a host. With a `divisor` of 1 there is no limit."""
         self.domain_of = domain_of
-        self._limit: float = max(places // divisor, LEAST) if divisor > 1 else float("inf")
-        self._active: dict[str, tuple[Group, Group, Group]] = {}  # domain, address, origin; empty: none
-        self._counts: dict[Group, int] = {}
-        self._located = 0  # active hosts whose address is known
+        self._limit: float = max(places // divisor, MIN_PLACES) if divisor > 1 else float("inf")
+        self._groups: dict[str, Groups] = {}  # by active host
+        self._counts: dict[Group, int] = {}  # active hosts
+        self._with_address = 0  # active hosts whose address is known
 
-    def enter(self, host: Host, origin: Group = "") -> None:
-        """The host has become active."""
-        groups = self._active[host.name] = (self.domain_of(host.name), _address(host), origin)
-        counts = self._counts
+    def add(self, host: Host, origin: Group = "") -> None:
+        """Count a host that has become active."""
+        groups = Groups(self.domain_of(host.name), _address_of(host), origin)
+        self._groups[host.name] = groups
         for group in groups:
             if group:
-                counts[group] = counts.get(group, 0) + 1
-        self._located += bool(host.ip)
+                self._counts[group] = self._counts.get(group, 0) + 1
+        self._with_address += bool(groups.address)
 
-    def leave(self, host: Host) -> Group:
-        """The host is no longer active. Returns its origin."""
-        groups = self._active.pop(host.name)
+    def remove(self, host: Host) -> Group:
+        """Stop counting a host that is no longer active. Return its origin."""
+        groups = self._groups.pop(host.name)
         for group in groups:
             if group and self._counts[group] > 1:
                 self._counts[group] -= 1
             elif group:
                 del self._counts[group]
-        self._located -= bool(groups[1])
-        return groups[2]
+        self._with_address -= bool(groups.address)
+        return groups.origin
 
-    def bring(self, host: Host, origin: Group) -> None:
-        """Notes where a host that has just become active comes from."""
+    def set_origin(self, host: Host, origin: Group) -> None:
+        """Count an active host, which had no origin, for this one too. An empty origin changes nothing."""
         if origin:
-            domain, address, _ = self._active[host.name]
-            self._active[host.name] = (domain, address, origin)
+            self._groups[host.name] = self._groups[host.name]._replace(origin=origin)
             self._counts[origin] = self._counts.get(origin, 0) + 1
 
     def has_active(self, group: Group) -> bool:
@@ -68,68 +82,71 @@ class PlaceShares:
 
     def domains_of(self, hosts: Iterable[Host]) -> set[Group]:
         """Return the registered domains of these active hosts."""
-        return {self._active[host.name][0] for host in hosts}
+        return {self._groups[host.name].domain for host in hosts}
 
-    def origin(self, record: Packed, domain: str) -> Group:
-        """The domain that a link comes from; empty if that is no page, or one of the same domain."""
+    def origin_of(self, record: Packed, domain: str) -> Group:
+        """Return the origin of a link to a host of `domain`; empty if the link is a seed or comes from that domain."""
         via = via_of(record)
         if not via:
             return ""
-        brought = self.domain_of(host_of(via))
-        return f"<{brought}" if brought != domain else ""
+        via_domain = self.domain_of(host_of(via))
+        return f"<{via_domain}" if via_domain != domain else ""
 
-    def full(self, group: Group) -> bool:
-        """True if these hosts have all places that they may have while others wait."""
+    def is_full(self, group: Group) -> bool:
+        """Return whether a further host of this group has to wait while others can use the place."""
         count = self._counts.get(group, 0)
         if count < self._limit:
             return False
-        if group[0] not in "@<":
-            return True
-        return count >= WIDER * self._limit and (group[0] == "<" or count < self._located)
+        if group.startswith("@"):
+            return count >= WIDE_FACTOR * self._limit and count < self._with_address
+        if group.startswith("<"):
+            return count >= WIDE_FACTOR * self._limit
+        return True
 
-    def crowd(self, host: Host) -> Group | None:
-        """The group of an inactive host that keeps it out, or None if it may enter."""
+    def full_group_of(self, host: Host) -> Group | None:
+        """Return the full group that keeps an inactive host out, or None if the host may become active."""
         domain = self.domain_of(host.name)
-        if self.full(domain):
+        if self.is_full(domain):
             return domain
-        address = _address(host)
-        return address if address and self.full(address) else None
+        address = _address_of(host)
+        return address if address and self.is_full(address) else None
 
-    def exceeded(self, host: Host) -> bool:
-        """True if an active host is one too many of its domain or address."""
-        domain, address, _ = self._active[host.name]
-        if self._counts[domain] > self._limit:
+    def is_over_limit(self, host: Host) -> bool:
+        """Return whether an active host is one too many of its domain or address."""
+        groups = self._groups[host.name]
+        if self._counts[groups.domain] > self._limit:
             return True
-        if address[1:] != host.ip:  # learned or changed since the host entered
-            self.enter(host, self.leave(host))
-            address = _address(host)
+        if groups.address != _address_of(host):  # the host has answered, or has moved, since it was counted
+            self.add(host, self.remove(host))
+        address = _address_of(host)
         count = self._counts[address] if address else 0
-        return WIDER * self._limit < count < self._located
+        return WIDE_FACTOR * self._limit < count < self._with_address
 
 
 class GroupQueues:
-    """The queues of those whose domain or address has its share: one disk queue per group, and the groups take turns.
+    """The disk queues of full groups. The groups take turns.
 
-    A record is a packed link, or the name of a parked host, which has no space in it.
+    A record is a packed link, or the name of a parked host, which contains no space.
     """
 
     def __init__(self, make: Callable[[bytes | None], Fifo], saved: Mapping[Group, bytes]) -> None:
-        """`make` restores a queue, or makes an empty one."""
+        """`saved` is what `save` returned. `make` restores one queue from it, or makes an empty one from None."""
         self._make = make
         self.queues = OrderedDict((group, make(data)) for group, data in saved.items())  # the next one first
 
     def push(self, group: Group, record: bytes) -> None:
-        queue = self.queues.get(group)
-        if queue is None:
-            group = group if len(self.queues) < DOMAINS else "*"
-            queue = self.queues.get(group) or self.queues.setdefault(group, self._make(None))
-        queue.push(record)
+        """Append a record to the queue of its group, or to the shared queue if there are too many groups."""
+        if group not in self.queues and len(self.queues) >= MAX_QUEUES:
+            group = SHARED_GROUP
+        if group not in self.queues:
+            self.queues[group] = self._make(None)
+        self.queues[group].push(record)
 
-    def pop(self, full: Callable[[Group], bool]) -> bytes | None:
-        """The first record of the next group that is not full; None if the next few all are."""
-        for _ in range(min(LOOKS, len(self.queues))):
+    def pop(self, is_full: Callable[[Group], bool]) -> bytes | None:
+        """Remove and return the first record of the next group that is not full, or None if none is found soon."""
+        for _ in range(min(MAX_LOOKS, len(self.queues))):
             group, queue = self.queues.popitem(last=False)
-            if full(group):
+            if is_full(group):
                 self.queues[group] = queue
                 continue
             record = queue.pop()
@@ -141,18 +158,20 @@ class GroupQueues:
         return None
 
     def pop_from(self, group: Group) -> bytes | None:
-        """The first record of a group; its turn stays as it is."""
+        """Remove and return the first record of this group, or None. The group keeps its turn."""
         queue = self.queues.get(group)
-        record = queue.pop() if queue is not None else None
-        if queue is not None and not queue.count:
+        if queue is None:
+            return None
+        record = queue.pop()
+        if not queue.count:
             queue.close()
             del self.queues[group]
         return record
 
     def save(self) -> dict[Group, bytes]:
-        """The part of a checkpoint, in the order of turns."""
+        """Return the queues for a checkpoint, in the order of their turns."""
         return {group: queue.save() for group, queue in self.queues.items()}
 
 
-def _address(host: Host) -> Group:
+def _address_of(host: Host) -> Group:
     return f"@{host.ip}" if host.ip else ""

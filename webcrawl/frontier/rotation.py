@@ -8,9 +8,9 @@ from webcrawl.base.model import Packed, Status, is_revisit, unpack, url_of
 from webcrawl.frontier.back_end import PROVEN
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.health import returns
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
-from webcrawl.frontier.places import Places
 from webcrawl.store.jobdir.host_row import State
 
 MOVES = 256  # URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
@@ -26,11 +26,11 @@ class Rotation:
     Hosts of a domain that has its share of the places wait in a line of that domain: docs/frontier.md.
     """
 
-    def __init__(self, core: Core, places: Places, least: int) -> None:
+    def __init__(self, core: Core, states: HostStates, least: int) -> None:
         """`least`: n is never below."""
         queues = core.queues
-        self.places = places
-        self._core, self._queues, self._shares, self._least = core, queues, places.shares, least
+        self.states = states
+        self._core, self._queues, self._shares, self._least = core, queues, states.shares, least
         self._front, self._lines, self._budgets = queues.front, queues.lines, queues.budgets
         self._hosts, self._back, self._aside = core.hosts, core.back, core.aside
         self._sources = (
@@ -45,7 +45,7 @@ class Rotation:
 
     def can_grow(self) -> bool:
         """Return whether `grow` may let in one more host, or may find out that it can."""
-        if self.places.is_full():
+        if self.states.is_full():
             return False
         return bool(self._lines.queues) or self._queues.others_wait(self._back.now) or self._may_look()
 
@@ -55,7 +55,7 @@ class Rotation:
 
     def next_look(self) -> float | None:
         """Return when fetchers that starve may look at budgets; None if no URL would be found, or has a place."""
-        if not self._budgets.unsettled or self.places.is_full():
+        if not self._budgets.unsettled or self.states.is_full():
             return None
         return self._look_at if self._back.active and not self._budgets.idle else 0.0
 
@@ -65,7 +65,7 @@ class Rotation:
 
     def next_aside(self) -> float | None:
         """The time at which the next host that is set aside could come back; None if there is none, or no place."""
-        return None if self.places.is_full() else self._aside.next_due()
+        return None if self.states.is_full() else self._aside.next_due()
 
     @property
     def lines_wait(self) -> bool:
@@ -90,16 +90,16 @@ class Rotation:
 
     def refill(self) -> bool:
         """Makes a host active: from the parked ones, the front-end, domains' lines, what had no budget, in turns."""
-        queues, places = self._queues, self.places
+        queues, states = self._queues, self.states
         others = queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
         if self._front.filled and not others:  # nearly always
             if self._from_front():
-                places.source = FRONT
+                states.source = FRONT
                 return True
         elif others:
             for _ in self._sources:
-                places.source = (places.source + 1) % len(self._sources)
-                if self._sources[places.source]():
+                states.source = (states.source + 1) % len(self._sources)
+                if self._sources[states.source]():
                     return True
         if self._back.active or not self._budgets.unsettled:
             return False
@@ -162,7 +162,7 @@ class Rotation:
         """
         front, gate = self._front, self._core.gate
         for _ in range(most):
-            if self.places.is_full():
+            if self.states.is_full():
                 break
             record = front.pop_old()
             if record is None:
@@ -185,7 +185,7 @@ class Rotation:
     def _from_lines(self, *, anyone: bool = False) -> bool:
         """Moves URLs from the lines of domains that have room, or of all, until one makes a host active."""
         for _ in range(MOVES if self._lines.queues else 0):
-            record = self._lines.pop(_never if anyone else self._shares.full)
+            record = self._lines.pop(_never if anyone else self._shares.is_full)
             if record is None:
                 break
             if b" " not in record:
@@ -198,12 +198,12 @@ class Rotation:
 
     def _from_aside(self) -> bool:
         """Makes a host active whose time has come: most are tried with one URL."""
-        host = self._aside.next(self._back.now, self._back.active)
+        now = self._back.now
+        host = self.states.next_back(now)
         if host is None:
             return False
-        if not host.retired and self._aside.wants(host, host.due(), self._back.now + EARLY):
-            self._aside.put(host, self._back.now)  # an inline download has asked it meanwhile
-            self._hosts.put_away(host)
+        if not host.retired and self._aside.wants(host, host.due(), now + EARLY):
+            self.states.set_aside(host, now)  # an inline download has asked it meanwhile
             return False
         return self._admit(host)
 
@@ -212,27 +212,24 @@ class Rotation:
         return self._admit(self._hosts.get(name.decode()), anyone=anyone)
 
     def _admit(self, host: Host, *, anyone: bool = False) -> bool:
+        """Make a parked host active, unless it has to wait. Return whether it is active; else it is put away."""
         if self._core.is_foreign(host.name):
-            host.state = State.MOVING
-            self._hosts.touch(host)
+            self.states.leave_hive(host)
             self._hosts.put_away(host)
             return False
-        if self._aside.keeps(host):
-            self.places.rest(host, self._back.now)
+        may_wait_in_line = not anyone and not self._aside.keeps(host)
+        full_group = self._shares.full_group_of(host) if may_wait_in_line else None
+        if full_group is not None:
+            self._lines.push(full_group, host.name.encode())
+            self._hosts.put_away(host)
             return False
-        crowd = None if anyone else self._shares.crowd(host)
-        if crowd is None:
-            self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
-            self.places.enter(host)
-            return True
-        self._lines.push(crowd, host.name.encode())
-        self._hosts.put_away(host)
-        return False
+        self._hosts.touch(host)  # its row says that it is parked, and no queue of parked hosts has its name now
+        return self.states.wake(host)
 
     def _route(self, record: bytes, name: str, *, anyone: bool = False) -> bool:
-        """Moves a URL of the host `name` from front to back, whatever that host's state; whether it became active.
+        """Move a URL to its host `name`, whatever that host's state. Return whether it made the host active.
 
-        If the host's domain has its share, the URL waits in a line: then the host's record need not be read.
+        `anyone`: it may, even if the host's domain has its share of the places.
         """
         gate = self._core.gate
         if gate is not None and gate.foreign(name):
@@ -240,44 +237,61 @@ class Rotation:
             return False
         host = self._back.active.get(name)
         if host is not None:
-            self._hosts.touch(host)
-            queue = self._hosts.queue_for(host, record)
-            queue.push(record)
-            if self._sets_apart(host, record) or queue.count == 1:
-                self._has_more(host)
+            self._add_to_active(host, record)
             return False
-        shares = self._shares
-        domain = shares.domain_of(name)
-        origin = shares.origin(record, domain)
-        if not anyone and (shares.full(domain) or (origin and shares.full(origin))):
-            self._lines.push(domain if shares.full(domain) else origin, record)
+        domain = self._shares.domain_of(name)
+        origin = self._shares.origin_of(record, domain)
+        full_group = None if anyone else self._full_group(domain, origin)
+        if full_group is not None:  # the host's record need not be read
+            self._lines.push(full_group, record)
             return False
-        host = self._hosts.get(name)
-        crowd: Group | None = None
-        if host.retired and not (
+        return self._add_to_inactive(self._hosts.get(name), record, origin, anyone=anyone)
+
+    def _full_group(self, domain: Group, origin: Group) -> Group | None:
+        """Return which of these has its share of the places, or None."""
+        if self._shares.is_full(domain):
+            return domain
+        return origin if origin and self._shares.is_full(origin) else None
+
+    def _add_to_active(self, host: Host, record: bytes) -> None:
+        self._hosts.touch(host)
+        queue = self._hosts.queue_for(host, record)
+        queue.push(record)
+        if self._sets_apart(host, record) or queue.count == 1:
+            self._has_more(host)
+
+    def _add_to_inactive(self, host: Host, record: bytes, origin: Group, *, anyone: bool) -> bool:
+        """Queue a URL at a host without a place. Return whether that made the host active; else it is put away."""
+        if host.retired and not self._has_another_chance(host, record):
+            self._core.queued -= 1
+            self._core.drop(unpack(record), host.retired)
+            self._hosts.put_away(host)
+            return False
+        is_idle = host.state is State.IDLE
+        full_group = self._shares.full_group_of(host) if is_idle and not anyone else None
+        if full_group is not None:
+            self._lines.push(full_group, record)
+            self._hosts.put_away(host)
+            return False
+        self._hosts.touch(host)
+        self._hosts.queue_for(host, record).push(record)
+        self._sets_apart(host, record)
+        if not is_idle:
+            self.states.joined(host, self._back.now)
+            self._hosts.put_away(host)
+            return False
+        if not self.states.wake(host):
+            return False
+        self._shares.set_origin(host, origin)
+        return True
+
+    def _has_another_chance(self, host: Host, record: bytes) -> bool:
+        """Return whether a host that was given up takes this URL. If so, it is given up no more, or one origin is."""
+        return (
             returns(host, self._back.now)
             or self._core.origins.set_apart_for(host, url_of(record))
             or (host.retired == Status.HOST_BUDGET and is_revisit(record))
-        ):
-            self._core.queued -= 1
-            self._core.drop(unpack(record), host.retired)
-        elif host.state is State.IDLE and not anyone and (crowd := shares.crowd(host)) is not None:
-            self._lines.push(crowd, record)
-        else:
-            self._hosts.touch(host)
-            self._hosts.queue_for(host, record).push(record)
-            self._sets_apart(host, record)
-            if host.state is State.IDLE and self._aside.keeps(host):
-                self.places.rest(host, self._back.now)
-                return False
-            if host.state is State.IDLE:
-                self.places.enter(host)
-                shares.bring(host, origin)
-                return True
-            if host.state is State.ASIDE:
-                self._aside.joined(host, self._back.now)
-        self._hosts.put_away(host)
-        return False
+        )
 
     def _sets_apart(self, host: Host, record: bytes) -> bool:
         """True if the host has failed for another origin alone than that of a URL that has come."""
@@ -288,7 +302,7 @@ class Rotation:
         if host.ticket:  # it was scheduled for a retry
             self._back.renew(host)
         elif host.lanes is not None:
-            self.places.several.go_on(host, self._back.now)
+            self.states.several.go_on(host, self._back.now)
 
 
 def _never(_: Group) -> bool:

@@ -12,12 +12,12 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
-from webcrawl.frontier.front_end import FrontEnd, Sift
+from webcrawl.frontier.front_end import Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, row_of
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS
+from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
-from webcrawl.frontier.places import Places
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
@@ -34,9 +34,9 @@ SOON = 30.0  # seconds that a host waits with a URL, e.g. for a redirected robot
 class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
-    def __init__(self, core: Core, places: Places, reserved: AbstractSet[str], folds: Folds | None) -> None:
+    def __init__(self, core: Core, states: HostStates, reserved: AbstractSet[str], folds: Folds | None) -> None:
         """`reserved`: hosts that inline downloads have. `folds` takes a URL that waits behind all of its domain."""
-        self._core, self._places, self._several = core, places, places.several
+        self._core, self._states, self._several = core, states, states.several
         self._reserved, self._folds = reserved, folds
         self._front, self._hosts, self._back, self._addresses = core.queues.front, core.hosts, core.back, core.addresses
 
@@ -50,9 +50,9 @@ class UrlSelection:
             return None
         if host.row is not None:
             self._lead_with_another(host)
-        given = self._first_allowed(host, now)
+        given = self._first_of(host, host, now) if host.origins is None else self._first_of_origins(host, now)
         if given is None:
-            self._places.settle(host, now)
+            self._states.settle(host, now)
         elif host.lanes is not None:
             self._several.handed_out(host, given, now)
         return given
@@ -77,10 +77,8 @@ class UrlSelection:
         self._hosts.touch(host)
         return host
 
-    def _first_allowed(self, host: Host, now: float) -> Link | None:
-        """Gives the host's first URL that may be asked for, or what must be asked for first."""
-        if host.origins is None:
-            return self._first_of(host, host, now)
+    def _first_of_origins(self, host: Host, now: float) -> Link | None:
+        """Give the first URL of a host some of whose origins have records of their own."""
         for record in turns(host, now):
             given = self._first_of(host, record, now)
             if given is not None:
@@ -90,7 +88,10 @@ class UrlSelection:
         return None
 
     def _first_of(self, host: Host, one: Host, now: float) -> Link | None:
-        """The same, of the URLs in `one`: the host itself, or the record of one of its origins."""
+        """Give the first URL that may be asked for, or what must be asked for first.
+
+        `one` is the record with the URLs: the host's own, or that of one of its origins.
+        """
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
         begun = thread_time()
@@ -166,9 +167,27 @@ class UrlSelection:
         self._hosts.touch(host)
 
     def _next(self, host: Host, now: float) -> bytes | None:
+        """Return the host's next record: due retries, then by priority; for a retired host the order does not matter.
+
+        What is fetched again takes turns with all others, and so does what sitemaps name with what pages link to.
+        """
         if self._front.sift is not None:
             self._choose(self._front.sift, host)
-        return _next_record(host, now, self._front)
+        if host.later and (host.later[0][0] <= now or host.retired) and _retry_goes_first(host):
+            return heappop(host.later)[1]
+        ranked = host.ranked
+        if ranked is None or not ranked.queues:
+            return host.queue.pop()
+        old = ranked.place(REVISITS)
+        if old and self._front.old_goes_first():
+            return ranked.pop(old)
+        if ranked.before():
+            return ranked.pop()
+        listed = ranked.place(LISTED)
+        if listed:
+            is_listed_turn = not host.queue.count or host.listed is None or host.listed.has_turn()
+            return ranked.pop(listed) if is_listed_turn else host.queue.pop()
+        return host.queue.pop() if host.queue.count else ranked.pop()
 
     def _choose(self, sift: Sift[bytes], host: Host) -> None:
         """Lets the best of what is next go first; for a retired host the order does not matter."""
@@ -257,28 +276,6 @@ def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now:
         return False
     host.ready_at = max(host.ready_at, now + REST * spent)
     return True
-
-
-def _next_record(host: Host, now: float, front: FrontEnd) -> bytes | None:
-    """The host's next record: due retries, then by priority; for a retired host the order does not matter.
-
-    What is fetched again takes turns with all others, and so does what sitemaps name with what pages link to.
-    """
-    if host.later and (host.later[0][0] <= now or host.retired) and _retry_goes_first(host):
-        return heappop(host.later)[1]
-    ranked = host.ranked
-    if ranked is None or not ranked.queues:
-        return host.queue.pop()
-    old = ranked.place(REVISITS)
-    if old and front.old_goes_first():
-        return ranked.pop(old)
-    if ranked.before():
-        return ranked.pop()
-    listed = ranked.place(LISTED)
-    if listed:
-        is_listed_turn = not host.queue.count or host.listed is None or host.listed.has_turn()
-        return ranked.pop(listed) if is_listed_turn else host.queue.pop()
-    return host.queue.pop() if host.queue.count else ranked.pop()
 
 
 def _retry_goes_first(host: Host) -> bool:

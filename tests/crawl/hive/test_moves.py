@@ -11,7 +11,7 @@ from tests.support.moving_hives import Drone, World, run, slot_map
 from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Outcome
-from webcrawl.frontier import place_shares, places, rotation
+from webcrawl.frontier import host_state, place_shares, rotation
 
 SLOTS, DRONES = 4, 3
 DRONE = st.integers(0, DRONES - 1)
@@ -30,7 +30,7 @@ class HiveMachine(RuleBasedStateMachine):
     def found_hive(self, owners, chance, pages, by_domain):
         links = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
         self.patches = patched(
-            (rotation, {"MOVES": 3}), (places, {"STAY": 2}), (place_shares, {"LEAST": 1, "WIDER": 1})
+            (rotation, {"MOVES": 3}), (host_state, {"STAY": 2}), (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 1})
         )
         folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))
         self.world = World(folder, DRONES, maps=[slot_map(1, DRONES, owners)])

@@ -47,6 +47,12 @@ class TestFeatures:
         """Those of Unicode are no letters."""
         assert parts("<p>no \u201cred hat\u201d here</p>") == parts("<p>no red hat here</p>")
 
+    def test_what_stands_before_a_run_takes_no_room_in_it(self):
+        """A template's indentation, however deep, leaves as many words to tell one page from another."""
+        indent = "\n" + " " * 300
+
+        assert parts(f"<p>{indent}a red hat</p>") == parts("<p>a red hat</p>") != parts(f"<p>{indent}a blue hat</p>")
+
     def test_a_table_of_numbers_is_news(self):
         """Many numbers are content; few are a date or a counter."""
         tables = ["".join(f"<td>{at * step}</td>" for at in range(1000, 1100)) for step in (1, 3)]

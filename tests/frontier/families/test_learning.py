@@ -7,11 +7,13 @@ from webcrawl.frontier.families.families import PageLook
 from webcrawl.frontier.families.learning import (
     AGAIN,
     AWAITED,
+    FAULTLESS,
     FOLDS,
     MOST,
     RAREST,
     ROUNDS,
     SMALL,
+    SOON_SURE,
     Brings,
     DomainLearning,
     Said,
@@ -99,6 +101,16 @@ class TestFolding:
         assert brings("http://a.test/file/g/x") is Brings.LINKS
         assert brings("http://a.test/tree/g/h/x") is Brings.NOTHING
         assert brings("http://a.test/third/g/x") is Brings.NOTHING
+
+    @pytest.mark.parametrize("leads", [True, False])
+    def test_whether_a_page_leads_on_blindly_is_the_same_whatever_else_it_leads_to(self, leads):
+        """Of a page that says something new nobody asks where else its links lead."""
+        learning = DomainLearning()
+        links = ["http://a.test/third/g/x", url(1), url("y1"), url("z1")]
+        found, blind = learning.follow(url("x1"), links, leads=leads)
+
+        assert found is (Brings.DOUBT if leads else Brings.NOTHING)
+        assert blind == DomainLearning().follow(url("x1"), links[1:])[1]
 
     def test_a_labyrinth_is_folded(self):
         """Pages of new words that lead only to pages that nothing else links to are without end."""
@@ -259,6 +271,16 @@ class TestLooks:
         learn(learning, url(1), Brings.NEWS, (1, 0, 0, 0))
 
         assert self.looked_at(learning, "list") == 800
+
+    @pytest.mark.parametrize(("before", "looked_at"), [(Brings.NEWS, 800 // RAREST), (Brings.NOTHING, 800)])
+    def test_a_small_family_is_sampled_soon_if_nothing_in_its_domain_lacks_news(self, before, looked_at):
+        """On a site of many small families most pages are the first of theirs, and all would have a look."""
+        learning = taught(DomainLearning(), Brings.NEWS, FAULTLESS)
+        learn(learning, url(1, "other"), before)
+        for at in range(SOON_SURE + 3):
+            learn(learning, url(at, "small"), Brings.NEWS)
+
+        assert self.looked_at(learning, "small") == looked_at
 
     def test_a_new_family_is_looked_at_whatever_its_domain_brings(self):
         """Copies of pages that nobody looked at would seem new, and a new family may be one of copies."""

@@ -85,7 +85,8 @@ class Families:
                 self._targets.clear()
             self._targets[url] = links[0]
         if look is not None:
-            look.leads, look.blind = look.learning.follow(url, links, address=look.said.address)
+            said = look.said
+            look.leads, look.blind = look.learning.follow(url, links, address=said.address, leads=said.new is False)
 
     def redirected(self, name: str, url: str) -> bool:
         """Book a redirect of a domain if it leads to a known URL of the same domain. Return whether it does."""

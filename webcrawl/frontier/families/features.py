@@ -9,7 +9,8 @@ from zlib import crc32
 LOOKED_AT = 64 << 10  # bytes of a page
 MOST = 256  # runs of text
 PLENTY = 256  # characters of numbers and hashes that are content: those of a table, not of a clock
-LONG = 256  # bytes of a run: how it begins tells it from others, and all words of a page would cost a millisecond
+LONG = 64  # bytes of a run: its first ten words tell it from others, and all words of a page cost a millisecond
+TITLE_LENGTH = 256  # bytes of a page's title
 BEYOND = 3  # runs with other words than the title's, with which a page is no news for a new title alone
 CELL = 3  # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is adverts'
 # Kinds of parts other than runs of text
@@ -19,7 +20,7 @@ NO_TEXT = (b"a ", b"a>", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?"
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
 SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
-TITLE = re.compile(rb"<title[^>]*>([^<]{1,%d})" % LONG)
+TITLE = re.compile(rb"<title[^>]*>([^<]{1,%d})" % TITLE_LENGTH)
 DIGITS = b"0123456789"
 DIGIT, BETWEEN = b"0", b"\0"  # what stands for any digit, as a word that has one may be a nonce; and between two runs
 WORDS = bytes(
@@ -118,7 +119,7 @@ def _runs(lower: bytes) -> list[bytes]:
     for piece in lower.split(b"<")[1:]:
         text = piece.partition(b">")[2]
         if text and not text.isspace() and not piece.startswith(NO_TEXT):
-            runs.append(text[:LONG])
+            runs.append(text.lstrip()[:LONG])
             if len(runs) == MOST:
                 break
     return runs

@@ -26,6 +26,7 @@ TRIED, FREES = 0b1111, 2  # of so many tries the last, so many new ones free it;
 GOOD = 4  # pages by which a family is judged as a target of links
 AWAITED = 16  # families of which no such number of pages is known, to which a link may lead to something new
 SURE, RAREST = 12, 8  # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
+FAULTLESS, SOON_SURE = 32, 4  # where so many pages of a domain in a row were new, after these of a family already
 NARROW = 2  # families of a URL that a redirect counts for: a site of nothing but short links has pages all the same
 WIDEST = 3  # families of a URL but that of its whole domain
 AGAIN, ROUNDS = 8, 4  # URLs that are tried in the end at once, and how often
@@ -263,7 +264,8 @@ class DomainLearning:
     def wants(self, keys: tuple[int, int, int, int]) -> bool:
         """Whether a page of these families is worth a look, which costs as much as all else that is done for it.
 
-        Of a family whose last pages were new a sample is; of one without pages, if its domain's last ones were.
+        Of a family whose last pages were new a sample is; of one without pages, if its domain's last ones were. On a
+        site of many small families most pages are the first of theirs: then four of each do, while nothing lacks news.
         """
         close, *_, whole = keys
         domain = self.families.get(whole)
@@ -273,7 +275,8 @@ class DomainLearning:
         if family.stale > 0 or family.folded or self.is_blind(keys):
             return True
         self._turn += 1
-        return self._turn % min(1 << max(family.row - SURE, 0), RAREST) == 0
+        sure = SURE if domain.row < FAULTLESS else SOON_SURE
+        return self._turn % min(1 << max(family.row - sure, 0), RAREST) == 0
 
     def is_blind(self, keys: Sequence[int]) -> bool:
         """Whether pages of one of these families have led to new ones of their family only."""
@@ -314,10 +317,13 @@ class DomainLearning:
             return Said(new=None)
         return Said(new=True, address=bool(new_own) and not new_parts and not any(new_own))
 
-    def follow(self, url: str, links: Sequence[str], *, address: bool = False) -> tuple[Brings, list[int]]:
+    def follow(
+        self, url: str, links: Sequence[str], *, address: bool = False, leads: bool = True
+    ) -> tuple[Brings, list[int]]:
         """Whether a page links to one that may be new, and of each of its families whether it leads on blindly.
 
-        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads.
+        `address`: it says nothing else. Then it does so if it leads on at all, wherever else it leads. `leads`: if not,
+        the page is judged by what it says, and only its links to its own families are looked at.
         """
         own = shape_of(url).families
         add = self.memory.add
@@ -327,8 +333,12 @@ class DomainLearning:
         fresh = [0] * len(own)
         known = [0] * len(own)
         for link in links[:LINKS]:
+            if looked >= SAMPLE and not leads:
+                break
             shape = shape_of(link)
-            target = None if shape.families[0] == own[0] else self._may_be_new(self.families_of(link)[:2], own[1])
+            target = None
+            if leads and shape.families[0] != own[0]:
+                target = self._may_be_new(self.families_of(link)[:2], own[1])
             if link == url or (looked >= SAMPLE and not target):
                 continue
             same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]

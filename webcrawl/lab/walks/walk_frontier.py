@@ -59,8 +59,8 @@ class WalkLook(Look):
 class WalkOutage(Outage):
     """Gives no probe once all visits are made."""
 
-    def __init__(self, core: Core, rotation: Rotation, giving: UrlSelection, walkers: Walkers) -> None:
-        super().__init__(core, rotation, giving)
+    def __init__(self, core: Core, rotation: Rotation, selection: UrlSelection, walkers: Walkers) -> None:
+        super().__init__(core, rotation, selection)
         self._walkers = walkers
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
@@ -79,7 +79,7 @@ class WalkFrontier(Frontier):
         self.found = walkers.found
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
         self.look = WalkLook(self.core, walkers)
-        self.outage = WalkOutage(self.core, self._rotation, self._giving, walkers)
+        self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
 
     def __len__(self) -> int:
         """The number of walkers that have somewhere to go, and of robots.txt in flight."""

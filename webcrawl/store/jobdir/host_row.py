@@ -29,7 +29,7 @@ LATER = 7  # the place of the retries in `data`
 
 
 class State(IntEnum):
-    """The place of a host; the numbers are stored in the database."""
+    """The place of a host; the numbers are stored in the database. frontier/host_state.py has the ways between them."""
 
     MOVING = (
         -3
