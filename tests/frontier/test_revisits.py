@@ -110,6 +110,19 @@ def test_a_page_budget(db):
     assert [link.url for _, link in drain(frontier, 10.0)] == ["http://a.test/1"]
 
 
+def test_a_host_with_its_pages_is_not_looked_at_before_its_turn(db):
+    """If only URLs are left that are fetched again, there is nothing to do until they may be asked for."""
+    frontier = make(db, Limits(queues=2, max_queues=100, host_pages=1), revisits=True)
+    add(frontier, "http://a.test/1")
+    last = frontier.take(0.0)
+    frontier.revisits.add(again("http://a.test/1"))
+    frontier.revisits.bring(0.0)
+
+    frontier.done(last, OK, 0.0)
+
+    assert frontier.next_ready() == 2.0
+
+
 def test_a_host_that_was_given_up(db):
     """They end like all URLs of the host, which has another chance after a day."""
     dropped = []
