@@ -33,7 +33,7 @@ from benchmarks.support.crawling import IMPOLITE, served, webcrawl
 from benchmarks.support.processes import cost, cpu_so_far
 from benchmarks.support.report import report
 from webcrawl.adapter.periodic import Loop
-from webcrawl.adapter.pipelines import warc
+from webcrawl.crawl.outputs import warc
 
 EVERY = 0.01  # seconds between two looks at how late the event loop is
 ONE, TWO, TWO_AS_ONE = "one core", "two cores", "two cores, no thread"

@@ -46,7 +46,7 @@ SETTINGS = {
     "FRONTIER_MEMORY": 8,
     "SEEN_MEMORY": 16,
     "WARC_MAX_SIZE": 200,
-    "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300}),
+    "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}),
 }
 EVERY = 2.0  # seconds between samples
 LAST = 4  # samples that may be of a crawl that is ending

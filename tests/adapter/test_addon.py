@@ -61,7 +61,7 @@ class TestSettings:
         assert extensions["webcrawl.adapter.extensions.progress.Progress"] is None
         assert extensions["webcrawl.adapter.extensions.checkpoints.Checkpoints"] == 100
         assert extensions["scrapy.extensions.corestats.CoreStats"] == 0
-        assert found.getwithbase("ITEM_PIPELINES").keys() >= {*mine, "webcrawl.adapter.pipelines.warc.WarcPipeline"}
+        assert found.getwithbase("ITEM_PIPELINES").keys() >= {*mine, "webcrawl.adapter.pipelines.outputs.WarcPipeline"}
         assert found.getwithbase("DOWNLOADER_MIDDLEWARES")["scrapy.downloadermiddlewares.retry.RetryMiddleware"] is None
 
     @pytest.mark.parametrize(

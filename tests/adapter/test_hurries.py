@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.adapter.run_moments import RunEnd
+from webcrawl.adapter.crawl_end import RunEnd
 from webcrawl.adapter.scheduler import FrontierScheduler
 
 

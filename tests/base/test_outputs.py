@@ -5,7 +5,7 @@ from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
 from webcrawl.adapter import values
-from webcrawl.adapter.pipelines.link_log import LinkLogPipeline
+from webcrawl.adapter.pipelines.outputs import LinkLogPipeline
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.loading import load
 from webcrawl.base.outputs import NAMES, PIPELINES
@@ -100,7 +100,7 @@ def test_item_pipelines_may_switch_one_off():
 
 def test_settings_repeat_the_table():
     """Each pipeline of the table exists and has its place in ITEM_PIPELINES_BASE."""
-    news = {"webcrawl.adapter.pipelines.news.NewsPipeline": 200}
+    news = {"webcrawl.adapter.pipelines.outputs.NewsPipeline": 200}
     assert dict(PIPELINES.values()) | news == defaults.ITEM_PIPELINES_BASE
     for path in defaults.ITEM_PIPELINES_BASE:
         assert callable(load(path))

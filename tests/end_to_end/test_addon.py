@@ -364,7 +364,7 @@ class TestOtherCommands:
     )
     def test_a_pipeline_that_writes_to_the_crawl_has_none_to_write_to(self, project, words):
         """One of webcrawl's own pipelines in the project keeps no command from looking at a page."""
-        pipelines = json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300})
+        pipelines = json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300})
         with serving(Linked) as site:
             words = [*words, f"{site}/0", "-s", f"ITEM_PIPELINES={pipelines}"]
             assert scrapy(words, project, project / "out") == 0

@@ -37,7 +37,7 @@ def _crawl(tmp_path):
         server.answers["/moved"] = page(b"", moved, status=b"302 Found")
         (tmp_path / "seeds.txt").write_text(f"http://user:secret@{place}/\n")
         settings = {
-            "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300}),
+            "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}),
             "ROBOTSTXT_OBEY": False,
             "HOST_MAX_FAILURES": 1,
             "HOST_PATIENCE": 0,

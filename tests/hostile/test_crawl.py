@@ -192,7 +192,7 @@ class TestText:
         with site(answers) as server:
             (tmp_path / "seeds.txt").write_text(f"http://127.0.0.1:{server.port}/\n", encoding="utf-8")
             settings = {
-                "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300}),
+                "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}),
                 "POLITENESS_FACTOR": 0,
                 "POLITENESS_MIN_DELAY": 0,
                 "LOG_LEVEL": "DEBUG",

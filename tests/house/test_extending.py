@@ -89,7 +89,7 @@ class TestPipelines:
     def test_the_link_log_has_a_line_a_link(self, simweb, tmp_path):
         """The optional link log has every link, those too that are not followed, with its anchor text."""
         server = simweb(2, 10, size=(2000, 3000))
-        run = crawl(tmp_path, ROOT, server, {"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300})
+        run = crawl(tmp_path, ROOT, server, {"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300})
 
         rows = [line.split("\t") for line in (run.jobdir / "logs/links.log").read_text().splitlines()]
 

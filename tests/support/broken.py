@@ -165,12 +165,12 @@ def _doomed(words, project, output, fault, notes):
 
 def small():
     """In the child process: files and buffers so small that a small crawl does all that a large one does."""
-    import webcrawl.adapter.pipelines.warc
+    import webcrawl.crawl.outputs.warc
     import webcrawl.frontier.seen.content
     import webcrawl.frontier.seen.disk
     from webcrawl.frontier.seen.protocol import Layout
 
-    webcrawl.adapter.pipelines.warc.MB = 15_000
+    webcrawl.crawl.outputs.warc.MB = 15_000
     webcrawl.frontier.seen.content.FRESH = 4
     layout = Layout(chunk=8, budget=64, largest=64, row=8, fresh=16, at_once=1)
     webcrawl.frontier.seen.disk.layout = lambda _: layout

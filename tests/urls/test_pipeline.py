@@ -13,7 +13,8 @@ from webcrawl.base.errors import RulesError
 from webcrawl.urls.canonical import InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_protocol import Chain, Origin
 from webcrawl.urls.link_pipeline import build_filters, build_pipeline
-from webcrawl.urls.url_fingerprint import Fingerprints, RecentUrls
+from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 KEY, PAGE = bytes(16), "http://h.example/a/b"
 

@@ -95,17 +95,17 @@ class RereadingScheduler(FrontierScheduler):
         start_threads()
         self._watch()
         self._barrier = downloader.barrier
-        self.moments.stops.callback(downloader.inline.close)
+        self.run.stops.callback(downloader.inline.close)
         values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}  # nothing is fetched, again or at all
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
             values |= whole_bodies(values)  # whatever the crawl has kept
-        self.crawl, self.visitor = assemble(values, spider=spider.name, kind=Rereading)
+        self.run.open(*assemble(values, spider=spider.name, kind=Rereading))
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._booking = PageEnd(
             self.crawl,
             self.visitor,
             robots,
-            self.moments.archiving,
+            self.run.archiving,
             downloader.barrier,
             lambda: downloader.inline.cut_short,
             Bandwidth(),
@@ -116,7 +116,7 @@ class RereadingScheduler(FrontierScheduler):
             ahead = ReadingAhead(self.visitor, pdfs)
             downloader.moments.ahead.append(ahead)
             downloader.on_lack = self.fail
-            self.moments.ends.callback(ahead.close)
+            self.run.ends.callback(ahead.close)
         self._places = Places(self.crawl.parts.db)
         self._trips: dict[Trip, Unfinished] = {}  # under way
         self._originals = _originals(self.crawl.parts.db)
@@ -125,7 +125,7 @@ class RereadingScheduler(FrontierScheduler):
         self.forgotten = getattr(spider, "forgotten", Forgotten())
         again = starmap(self.archives.again, [*self._places.unfinished])
         self._answers: Iterator[Answer] | None = chain(again, self.archives)
-        self.moments.behind.append(lambda: bool(self._places.unfinished))
+        self.run.behind.append(lambda: bool(self._places.unfinished))
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self._install(self.ended)
         self._may_drive = partial(self._own_loop_over, downloader)

@@ -12,10 +12,9 @@ from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
 from scrapy.utils.log import get_scrapy_root_handler
 
-from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.crawl_end import RunEnd, close_spider
 from webcrawl.adapter.download_phases import downloads
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.run_moments import RunEnd
 from webcrawl.adapter.user_settings import origin
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import text_without_credentials
@@ -37,11 +36,13 @@ class Hive(Protocol):
 class Scheduled(Protocol):
     """The attributes and methods that they need."""
 
-    crawl: Crawl
     crawler: Crawler
     keeping: Checkpointing
     begun: float
     end: RunEnd
+
+    @property
+    def crawl(self) -> Crawl: ...
 
     @property
     def hive(self) -> Hive: ...

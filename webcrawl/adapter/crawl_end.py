@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from weakref import WeakSet
 
 from scrapy import signals
@@ -18,6 +19,16 @@ BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error"
 FINISHED = "finished"  # Scrapy's: nothing is left to do
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
 HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
+
+
+@dataclass(slots=True)
+class RunEnd:
+    """What is known so far of the end of a run."""
+
+    begun: bool = False
+    reason: str = ""
+    lost: int = 0  # requests of the spider, in this run and those that were killed before
+    unclosed: bool = False  # a pipeline was not waited for
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is

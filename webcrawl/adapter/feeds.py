@@ -28,8 +28,10 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.serialize import ScrapyJSONEncoder
 
 from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import in_sheet
 from webcrawl.content.page import Page
+from webcrawl.store.jobdir.own_files import is_own
 from webcrawl.store.user_files import UserFile
 
 if TYPE_CHECKING:
@@ -65,6 +67,16 @@ def check_feeds(settings: BaseSettings) -> None:
         _check_encoding(str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8")
         if "://" not in str(uri) or str(uri).startswith("file:"):
             _check_file(FileFeedStorage(str(uri)).path)
+
+
+def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
+    """Raises CannotStart if the log, or a feed, would be written into a file of the crawl's own."""
+    log = settings["LOG_FILE"]
+    if log and is_own(Path(log), jobdir):
+        raise CannotStart(f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name")
+    for uri in map(str, settings.getdict("FEEDS")):
+        if ("://" not in uri or uri.startswith("file:")) and is_own(Path(FileFeedStorage(uri).path), jobdir):
+            raise CannotStart(f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name")
 
 
 def _check_encoding(uri: str, encoding: str) -> None:

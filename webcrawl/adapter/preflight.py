@@ -19,7 +19,7 @@ from webcrawl.adapter.default_jobdir import JOB
 from webcrawl.adapter.extensions import metrics, websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
-from webcrawl.adapter.feeds import BadFeed, check_feeds
+from webcrawl.adapter.feeds import BadFeed, check_feeds, check_own_files
 from webcrawl.adapter.finished_crawl import (
     is_complete,
     is_stored,
@@ -29,7 +29,6 @@ from webcrawl.adapter.finished_crawl import (
     start_urls_of,
 )
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
-from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.thread_start import start_threads

@@ -25,6 +25,7 @@ from webcrawl.adapter.crawl_end import (
     FINISHED,
     HURRIED,
     EndedBadly,
+    RunEnd,
     close_spider,
     has_lost_a_feed,
     hush,
@@ -43,7 +44,6 @@ from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.run_moments import RunEnd, RunMoments
 from webcrawl.adapter.seed_fates import SeedFates
 from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
@@ -57,7 +57,7 @@ from webcrawl.base.readable import count, readable
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.checkpointing import Checkpointing, by_turns
+from webcrawl.crawl.checkpointing import by_turns
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.inline_turns import Turns
@@ -66,6 +66,7 @@ from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
+from webcrawl.crawl.run import Run
 from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
@@ -94,16 +95,15 @@ def in_use_here(folder: object) -> CannotStart:
 class FrontierScheduler:
     """Takes requests in as links and hands them out when their hosts may be asked. No method blocks."""
 
-    crawl: Crawl
-    visitor: Visitor
     AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"  # pages that do not come back
     _intake: Intake
     _giving: Giving
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler, self.dupefilter = crawler, dupefilter
-        self.keeping, self.waking, self.hive = Checkpointing(partial(close_spider, crawler)), Waking(), HiveSide()
-        self.moments, self.counts = RunMoments(), RequestCounts()
+        self.run = Run(partial(close_spider, crawler), crawler.settings.copy_to_dict())
+        self.keeping, self.waking, self.hive = self.run.keeping, Waking(), HiveSide()
+        self.counts = RequestCounts()
         self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open
         self.begun, self.end = time.monotonic(), RunEnd()
@@ -115,6 +115,14 @@ class FrontierScheduler:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler, build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler))
+
+    @property
+    def crawl(self) -> Crawl:
+        return self.run.crawl
+
+    @property
+    def visitor(self) -> Visitor:
+        return self.run.visitor
 
     # -- Scrapy's side
 
@@ -158,13 +166,11 @@ class FrontierScheduler:
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
-        self.crawl, self.visitor = self._assembled(
-            spider, values, downloader.total_concurrency, makes_pages=makes_pages
-        )
+        self.run.open(*self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages))
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self.moments.stops.callback(self.waking.stop)
-        self.moments.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
+        self.run.stops.callback(self.waking.stop)
+        self.run.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
         if makes_pages:
@@ -217,7 +223,7 @@ class FrontierScheduler:
     def _connect_requests(self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests) -> PageEnd:
         """The ways of requests: into the crawl, out of it, through Scrapy's engine, and to its end."""
         crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
-        archiving = self.moments.archiving
+        archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self.counts.begin(crawl)
         self._intake = Intake(
@@ -244,8 +250,8 @@ class FrontierScheduler:
         books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address)
         inline.crawl = OpenCrawl(books, turns, robots, archiving.inline, self.fail)
-        self.moments.stops.callback(inline.close)
-        self.moments.ends.callback(turns.close)
+        self.run.stops.callback(inline.close)
+        self.run.ends.callback(turns.close)
         return end
 
     def _own_loop(self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd) -> Driver | None:
@@ -305,7 +311,7 @@ class FrontierScheduler:
             moments.failed.append(self.fates.failed)
             ahead = self._ahead(values)
             moments.ahead.append(ahead)
-            self.moments.ends.callback(ahead.close)
+            self.run.ends.callback(ahead.close)
         moments.unfinished.append(end.hide)
         if has_callbacks:
             moments.ended.append(end.hide)
@@ -332,8 +338,8 @@ class FrontierScheduler:
 
             downloader = downloader_of(self.crawler)
             since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl)
-            self.moments.ends.callback(since.close)
-            self.moments.ends.callback(setattr, downloader, "since", None)
+            self.run.ends.callback(since.close)
+            self.run.ends.callback(setattr, downloader, "since", None)
 
     def close(self, reason: str) -> Deferred[None]:
         self.end.reason = reason
@@ -343,10 +349,10 @@ class FrontierScheduler:
         """Takes the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
-        self.moments.stops.close()
+        self.run.stops.close()
         self._tell_held()
         try:
-            self.moments.archiving.end()  # again: pipelines may have awaited something while they closed
+            self.run.archiving.end()  # again: pipelines may have awaited something while they closed
             self.end.lost = self._report_lost()
             await self.checkpoint(last=True)
             await self.hive.stop()
@@ -356,7 +362,7 @@ class FrontierScheduler:
         finally:
             RUNNING.discard(self._folder)
             self.keeping.over = True
-            self.moments.ends.close()
+            self.run.ends.close()
             try:
                 self.crawl.close()
             except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
@@ -385,7 +391,7 @@ class FrontierScheduler:
         return self.crawl.rests and not self._awaits()
 
     def _awaits(self) -> bool:
-        return self._may_be_stuck() or any(source() for source in self.moments.sources)
+        return self._may_be_stuck() or any(source() for source in self.run.sources)
 
     def _may_be_stuck(self) -> bool:
         return downloader_of(self.crawler).inline.waiting > 0
@@ -450,7 +456,7 @@ class FrontierScheduler:
         if not bad and self.end.reason == FINISHED:  # any other end is no promise that all was done
             bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
         if not bad and self.end.reason not in HURRIED:
-            bad = self.end.lost > 0 or any(is_behind() for is_behind in self.moments.behind)
+            bad = self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)
         if not bad:
             return None
         logging.getLogger("asyncio").addFilter(is_news)  # why the crawl ended so is in its last lines

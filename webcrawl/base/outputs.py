@@ -6,23 +6,23 @@ raises NotConfigured if not, and only then imports what is large. settings.py re
 
 from __future__ import annotations
 
-WARC = "webcrawl.adapter.pipelines.warc.WarcPipeline", 100
-TEXT = "webcrawl.adapter.pipelines.text.TextPipeline", 202
+WARC = "webcrawl.adapter.pipelines.outputs.WarcPipeline", 100
+TEXT = "webcrawl.adapter.pipelines.outputs.TextPipeline", 202
 PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
-    "links": ("webcrawl.adapter.pipelines.link_log.LinkLogPipeline", 150),
-    "tables": ("webcrawl.adapter.pipelines.tables.TablesPipeline", 199),  # of pages seen before, too
+    "links": ("webcrawl.adapter.pipelines.outputs.LinkLogPipeline", 150),
+    "tables": ("webcrawl.adapter.pipelines.outputs.TablesPipeline", 199),  # of pages seen before, too
     "text": TEXT,
     "index": TEXT,  # made of the text
-    "images": ("webcrawl.adapter.pipelines.documents.ImagesPipeline", 211),
-    "tags": ("webcrawl.adapter.pipelines.tags.TagsPipeline", 212),
-    "pagefiles": ("webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline", 213),
-    "neardup": ("webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline", 214),
-    "changes": ("webcrawl.adapter.pipelines.changes.ChangesPipeline", 198),
-    "skipped": ("webcrawl.adapter.pipelines.skipped.SkippedPipeline", 215),
+    "images": ("webcrawl.adapter.pipelines.outputs.ImagesPipeline", 211),
+    "tags": ("webcrawl.adapter.pipelines.outputs.TagsPipeline", 212),
+    "pagefiles": ("webcrawl.adapter.pipelines.outputs.PageFilesPipeline", 213),
+    "neardup": ("webcrawl.adapter.pipelines.outputs.NearDuplicatesPipeline", 214),
+    "changes": ("webcrawl.adapter.pipelines.outputs.ChangesPipeline", 198),
+    "skipped": ("webcrawl.adapter.pipelines.outputs.SkippedPipeline", 215),
     "requests": ("webcrawl.adapter.pipelines.requests.RequestsPipeline", 216),
-    "documents": ("webcrawl.adapter.pipelines.documents.DocumentsPipeline", 217),
+    "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))  # what `scrapy process` cannot make

@@ -69,7 +69,8 @@ from webcrawl.urls.filters.filter_protocol import Chain, UrlFilter
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.link_pipeline import LinkPipeline, build_filters, build_pipeline
-from webcrawl.urls.url_fingerprint import KEY_BYTES, Fingerprints, RecentUrls
+from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.url_fingerprint import KEY_BYTES, Fingerprints
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.member import Post

@@ -1,18 +1,25 @@
-"""Checkpoints between two pages, and the failure after which nothing more is kept."""
+"""Checkpoints between two pages, when they are taken, and the failure after which nothing more is kept."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeGuard
+
+import msgpack
 
 from webcrawl.base.errors import lack
+from webcrawl.base.loading import path_of
+from webcrawl.base.readable import count
 from webcrawl.crawl.barrier import Barrier, CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
 from webcrawl.crawl.failures import as_failure
+from webcrawl.crawl.panics import tamed
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
@@ -37,6 +44,7 @@ class Checkpointing:
         self.over = True  # until it is opened, and once the last checkpoint was taken: what is done now is lost
         self.waiters = CheckpointWaiters()
         self.taken: list[Callable[[], object]] = []  # called with each
+        self.seconds = 0.0  # that the last regular one took
         self.soon: Callable[[], None] | None = None  # has one taken as soon as possible
         self._saving = asyncio.Lock()
         self.saved = "of this run"
@@ -113,3 +121,122 @@ async def by_turns(slices: Iterator[float | None], clock: Callable[[], float] = 
             continue
         await asyncio.sleep(PAUSE if pause is None else pause)
         begun = now = clock()
+
+
+class RegularCheckpoints:
+    """Takes one every so many seconds, and one whenever it is asked. The last one of the crawl is not its work."""
+
+    def __init__(self, keeping: Checkpointing, interval: float) -> None:
+        self._keeping, self._interval = keeping, interval
+        self._now = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self, crawl: Crawl, pipelines: Iterable[object]) -> None:
+        """`pipelines`: in their order. Those with hooks are restored before the first page."""
+        self._keeping.soon = self.take
+        crawl.parts.in_force.listen(["CHECKPOINT_INTERVAL"], self._change)
+        try:
+            Positions(crawl.parts.db, pipelines)
+        except Exception as error:  # noqa: BLE001 - whatever it is, no checkpoint could ever be taken
+            self._keeping.fail(error)
+        self._task = asyncio.get_running_loop().create_task(self._run(crawl))
+
+    def take(self) -> None:
+        """Has one taken as soon as possible."""
+        self._now.set()
+
+    def end(self) -> None:
+        """Takes none any more."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _change(self, values: Mapping[str, float]) -> None:
+        """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
+        self._interval = values["CHECKPOINT_INTERVAL"]
+        if self._task is not None:
+            self._now.set()
+
+    async def _run(self, crawl: Crawl) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._now.wait(), self._interval)
+            self._now.clear()
+            begun = time.perf_counter()
+            try:
+                await self._keeping.checkpoint()
+            except Exception as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
+                self._keeping.fail(error)
+                return
+            self._keeping.seconds = time.perf_counter() - begun
+            _tell(self._keeping.seconds, crawl.stats())
+
+
+FIGURES = (("pages", "page"), ("queued", "URL"), ("hosts", "host"))
+
+
+def _tell(seconds: float, figures: Mapping[str, float]) -> None:
+    pages, queued, hosts = (count(int(figures[name]), one) for name, one in FIGURES)
+    logger.info("checkpoint in %.2f s: %s, %s queued, %s in rotation", seconds, pages, queued, hosts)
+
+
+PREFIX = "pipeline."  # before a pipeline's dotted path, in the table meta
+HOOKS = ("checkpoint", "restore")
+
+
+class TakesPart(Protocol):
+    """A pipeline with both hooks."""
+
+    def checkpoint(self) -> Any:
+        """Returns its position, as a value that msgpack can pack; all it did so far must be safe on disk."""
+
+    def restore(self, position: Any) -> None:
+        """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
+
+
+class Positions(Part):
+    """Restores every pipeline once, then saves the position of each with every checkpoint.
+
+    A hook that raises ends the crawl: without a checkpoint more and more would have to be done again, and with one
+    that lacks a position the pipeline would have lost pages.
+    """
+
+    def __init__(self, db: CrawlDB, pipelines: Iterable[object]) -> None:
+        self._db = db
+        self._pipelines = {state_name(type(one)): one for one in pipelines if _takes_part(one)}
+        for name, pipeline in self._pipelines.items():
+            data = db.get(PREFIX + name)
+            position = None if data is None else msgpack.unpackb(data, strict_map_key=False)
+            try:
+                pipeline.restore(position)
+            except BaseException as error:
+                raise _failed(name, "restore", tamed(error)) from error
+        if self._pipelines:
+            db.join(self, first=True)  # before the outputs: a hook may write to one
+
+    def save(self) -> None:
+        for name, pipeline in self._pipelines.items():
+            try:
+                data = msgpack.packb(pipeline.checkpoint())
+            except BaseException as error:
+                raise _failed(name, "checkpoint", tamed(error)) from error
+            self._db.set(PREFIX + name, data)
+
+
+def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
+    has = [hook for hook in HOOKS if callable(getattr(pipeline, hook, None))]
+    if len(has) == 1:
+        logger.warning(
+            "%s has %s, but not both hooks: it takes no part in the checkpoint", path_of(type(pipeline)), has[0]
+        )
+    return len(has) == len(HOOKS)
+
+
+def state_name(pipeline_class: type) -> str:
+    """Return the name under which the state keeps what pipelines of this class have saved."""
+    return str(getattr(pipeline_class, "state_name", "")) or path_of(pipeline_class)
+
+
+def _failed(name: str, hook: str, error: Exception) -> StoreError:
+    """The bug is in the pipeline: its traceback goes to logs/errors.log."""
+    logger.error("%s.%s failed", name, hook, exc_info=error)
+    return StoreError(f"{name}.{hook}: {error!r}")

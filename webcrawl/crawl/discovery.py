@@ -23,7 +23,7 @@ from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.host_names import HOPS, entered
 from webcrawl.urls.link_pipeline import LinkPipeline
-from webcrawl.urls.url_fingerprint import RecentUrls
+from webcrawl.urls.recent_urls import RecentUrls
 
 logger = logging.getLogger(__name__)
 

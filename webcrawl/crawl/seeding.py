@@ -15,9 +15,9 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.link_pipeline import LinkPipeline
+from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.seeds.seed_reader import Seed, Seeds
 from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError
-from webcrawl.urls.url_fingerprint import RecentUrls
 
 DAY = 86_400.0
 

@@ -17,7 +17,8 @@ from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical
 from webcrawl.urls.filters.filter_protocol import Chain, Clock, Dropped, Origin, Setup, UrlFilter, named_filter
 from webcrawl.urls.foldings import Folding, compose, read_host_rules
 from webcrawl.urls.host_names import RegisteredDomains
-from webcrawl.urls.url_fingerprint import Fingerprints, RecentUrls
+from webcrawl.urls.recent_urls import RecentUrls
+from webcrawl.urls.url_fingerprint import Fingerprints
 
 NARROWS = {  # settings by which a crawl keeps within bounds, and the filter that sees to it
     "URL_SCOPE": "webcrawl.urls.filters.scope.ScopeFilter",

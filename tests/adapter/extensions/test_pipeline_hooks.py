@@ -9,7 +9,7 @@ import pytest
 
 from tests.house.test_extending import ROOT, example
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.adapter.extensions.checkpoints import Positions
+from webcrawl.crawl.checkpointing import Positions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs

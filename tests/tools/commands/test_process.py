@@ -313,9 +313,9 @@ class TestArguments:
             (["made", "-a", "x=y"], "-a x=…: archives have no arguments; settings are -s NAME=VALUE"),
             (["made", "-s", "OUTPUTS=nonsense"], "OUTPUTS = ['nonsense']: must be some of"),
             (
-                ["made", "-s", 'ITEM_PIPELINES={"webcrawl.adapter.pipelines.warc.WarcPipeline": 9}'],
+                ["made", "-s", 'ITEM_PIPELINES={"webcrawl.adapter.pipelines.outputs.WarcPipeline": 9}'],
                 (
-                    "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.warc.WarcPipeline': must be "
+                    "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.outputs.WarcPipeline': must be "
                     "pipelines that need no crawl: this one writes what was fetched"
                 ),
             ),

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.outputs import Crawl
 from tests.support.tampering import tampered
-from webcrawl.adapter.extensions.checkpoints import state_name
-from webcrawl.adapter.pipelines.tags import TagsPipeline
+from webcrawl.adapter.pipelines.outputs import TagsPipeline
 from webcrawl.content.html.tag_counts import TagCounts
+from webcrawl.crawl.checkpointing import state_name
 from webcrawl.record.statistics.statistics import Statistics
 from webcrawl.store.jobdir.log_lines import SHAPES, TAGS_POSITION
 from webcrawl.tools.verify.verify_crawl import verify

@@ -480,7 +480,7 @@ class TestRealCrawls:
         settings = {
             "DNS_NAMESERVERS": server.nameserver,
             "CHECKPOINT_INTERVAL": 0.2,
-            "ITEM_PIPELINES": '{"webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 300}',
+            "ITEM_PIPELINES": '{"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}',
         }
         crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 

@@ -19,7 +19,6 @@ from scrapy.exceptions import NotConfigured
 
 import webcrawl
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.extensions.checkpoints import Checkpoints
 from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -130,9 +129,8 @@ class Metrics:
         return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused)
 
     def _checkpoint(self) -> dict[str, float]:
-        checkpoints = self._crawler.get_extension(Checkpoints)
-        seconds = {"checkpoint_seconds": checkpoints.seconds} if checkpoints is not None and checkpoints.seconds else {}
-        return {**seconds, "checkpoint_at": self._committed}
+        seconds = self._scheduler.keeping.seconds
+        return {**({"checkpoint_seconds": seconds} if seconds else {}), "checkpoint_at": self._committed}
 
     def _labels(self) -> dict[str, str]:
         values = self._values

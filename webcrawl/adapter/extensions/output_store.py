@@ -58,7 +58,7 @@ class OutputStore:
             return
         crawl.followers.add(storing)
         crawl.parts.moments.figures.append(storing.stats)
-        scheduler.moments.behind.append(lambda: storing.is_behind)
+        scheduler.run.behind.append(lambda: storing.is_behind)
 
 
 def address_of(values: Mapping[str, Any]) -> str | None:

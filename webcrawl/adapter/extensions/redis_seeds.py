@@ -157,7 +157,7 @@ class RedisSeeds:
         self._client = self._make_client()
         self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
         scheduler.crawl.followers.add(self)
-        scheduler.moments.sources.append(self.expects)
+        scheduler.run.sources.append(self.expects)
         if not values["HIVE_DRONES"]:  # a drone's seeds come from the hive's server, which is watched
             scheduler.crawl.outlook.servers.watch(self.absence)
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))

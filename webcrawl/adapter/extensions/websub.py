@@ -76,7 +76,7 @@ class WebSub:
         except CannotListen as error:  # it could when the settings were checked
             scheduler.fail(error)
             return
-        scheduler.moments.stops.callback(self.closed)  # before the state is closed, which hubs would be looked up in
+        scheduler.run.stops.callback(self.closed)  # before the state is closed, which hubs would be looked up in
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
         logger.info("WebSub: callback on %s port %d, given to hubs as %s", host, port, address)
         crawl.parts.signalling.offered = self._offered

@@ -1,1 +1,1 @@
-"""The outputs of a crawl, one pipeline per file, by the names in `OUTPUTS`; yours use `output` and `ends`."""
+"""The outputs of a crawl as item pipelines of Scrapy, by the names in `OUTPUTS`; yours use `output`."""

@@ -14,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.pipelines.output import is_plain
+from webcrawl.adapter.pipelines.output import run_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
@@ -54,8 +54,9 @@ class RequestsPipeline:
         return cls(crawler, Path(values["JOBDIR"]))
 
     def open_spider(self) -> None:
-        if not is_plain(self._crawler):
-            parts = scheduler_of(self._crawler).crawl.parts
+        run = run_of(self._crawler)
+        if run.is_open:
+            parts = run.crawl.parts
             self._pause = parts.about.pause
             self._open(parts.db)
             moments = downloader_of(self._crawler).moments

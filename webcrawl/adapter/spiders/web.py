@@ -143,7 +143,7 @@ class WebSpider(Spider):
         """Makes pages of answers, and follows their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
-        return PageMaking(scheduler.visitor, follow, scheduler.moments.at_hand, scheduler.fail, ending=CloseSpider)
+        return PageMaking(scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, ending=CloseSpider)
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300 and not page.is_none:

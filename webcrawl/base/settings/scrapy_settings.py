@@ -54,19 +54,19 @@ EXTENSIONS_BASE = {
 }
 
 ITEM_PIPELINES_BASE = {
-    "webcrawl.adapter.pipelines.warc.WarcPipeline": 100,
-    "webcrawl.adapter.pipelines.link_log.LinkLogPipeline": 150,
-    "webcrawl.adapter.pipelines.changes.ChangesPipeline": 198,
-    "webcrawl.adapter.pipelines.tables.TablesPipeline": 199,
-    "webcrawl.adapter.pipelines.news.NewsPipeline": 200,
-    "webcrawl.adapter.pipelines.text.TextPipeline": 202,
-    "webcrawl.adapter.pipelines.documents.ImagesPipeline": 211,
-    "webcrawl.adapter.pipelines.tags.TagsPipeline": 212,
-    "webcrawl.adapter.pipelines.pagefiles.PageFilesPipeline": 213,
-    "webcrawl.adapter.pipelines.neardup.NearDuplicatesPipeline": 214,
-    "webcrawl.adapter.pipelines.skipped.SkippedPipeline": 215,
+    "webcrawl.adapter.pipelines.outputs.WarcPipeline": 100,
+    "webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 150,
+    "webcrawl.adapter.pipelines.outputs.ChangesPipeline": 198,
+    "webcrawl.adapter.pipelines.outputs.TablesPipeline": 199,
+    "webcrawl.adapter.pipelines.outputs.NewsPipeline": 200,
+    "webcrawl.adapter.pipelines.outputs.TextPipeline": 202,
+    "webcrawl.adapter.pipelines.outputs.ImagesPipeline": 211,
+    "webcrawl.adapter.pipelines.outputs.TagsPipeline": 212,
+    "webcrawl.adapter.pipelines.outputs.PageFilesPipeline": 213,
+    "webcrawl.adapter.pipelines.outputs.NearDuplicatesPipeline": 214,
+    "webcrawl.adapter.pipelines.outputs.SkippedPipeline": 215,
     "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
-    "webcrawl.adapter.pipelines.documents.DocumentsPipeline": 217,
+    "webcrawl.adapter.pipelines.outputs.DocumentsPipeline": 217,
 }
 
 FEED_EXPORTERS_BASE = {

@@ -20,9 +20,9 @@ from scrapy.utils.log import configure_logging
 from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.default_jobdir import default_jobdir
+from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.last_lines import last_lines, report_command
-from webcrawl.adapter.own_files import check_own_files
 from webcrawl.adapter.preflight import check_name, preflight, spider_named
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem, NotConfigured
-
-from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
-from webcrawl.crawl.trip import when_finished
+from webcrawl.crawl.run import Run
 from webcrawl.record.fulltext.text_files import TextFiles, blank, line
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.host_names import RegisteredDomains
@@ -24,44 +19,34 @@ from webcrawl.urls.host_names import RegisteredDomains
 MB = 1_000_000
 
 
-class TextPipeline:
+class Text(Output):
     """Writes a line for each page with a status of 2xx that shows any text; its files are part of the checkpoint.
 
     What is no longer so has a line, too: of pages that are gone, that show no text any more, or are by now what another
     URL has, which is not processed.
     """
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
-        self._crawler, self._values = crawler, values
+    output = "text"
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._files: TextFiles | None = None
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        values = values_of(crawler)
-        if "text" not in values["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler, values)
-
-    def open_spider(self) -> None:
-        crawl = scheduler_of(self._crawler).crawl
-        db = crawl.parts.db
-        self._files = files = TextFiles(db, crawl.parts.outputs, max_size=self._values["WARC_MAX_SIZE"] * MB)
-        crawl.parts.log.hearers.append(self._hear)
-        if "index" in self._values["OUTPUTS"]:
+    def open(self, run: Run) -> None:
+        super().open(run)
+        parts = run.crawl.parts
+        self._files = files = TextFiles(parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB)
+        parts.log.hearers.append(self._hear)
+        if "index" in self.values["OUTPUTS"]:
             from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
 
-            obeys = purpose_of(self._values).obeys_noindex
-            jobdir = Path(self._values["JOBDIR"])
-            crawl.followers.add(Indexer(db, jobdir, files, RegisteredDomains(), obeys_noindex=obeys))
+            obeys = purpose_of(self.values).obeys_noindex
+            run.crawl.followers.add(Indexer(parts.db, self.folder, files, RegisteredDomains(), obeys_noindex=obeys))
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and has_news(item):
-            try:
-                when_finished(partial(self._write, item))
-            except (StoreError, MemoryError) as error:
-                scheduler_of(self._crawler).fail(error)
-                raise DropItem(str(error)) from error
+            self.write(partial(self._write, item))
         return item
 
     def _write(self, page: Page) -> None:
@@ -70,7 +55,7 @@ class TextPipeline:
             self._files.add(partial(line, page))
 
     def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        page = dropped(link, exchange, skips_seen=self._skips)
+        page = unprocessed(link, exchange, skips_seen=self._skips)
         if page is not None and self._files is not None:
             self._files.add(partial(blank, page))
 
@@ -79,11 +64,11 @@ class TextPipeline:
             try:
                 self._files.close()
             except StoreError as error:
-                scheduler_of(self._crawler).fail(error)
+                self.run.fail(error)
 
 
-def dropped(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page | None:
-    """A page that has changed, and that no pipeline gets; None if this is none.
+def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> Page | None:
+    """A page that has changed, and that no output gets; None if this is none.
 
     Another URL had its body before, or it may not be kept now.
     """
@@ -106,5 +91,5 @@ def _change_of(exchange: Exchange) -> Change | None:
 
 
 def has_news(page: Page) -> bool:
-    """Unchanged pages come where a pipeline asks for them."""
+    """Unchanged pages come where an output asks for them."""
     return page.change is Change.GONE or (200 <= page.status < 300 and page.change is not Change.UNCHANGED)

@@ -6,16 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem
-
-from webcrawl.adapter.pipelines.output import Chosen, LogPipeline
-from webcrawl.adapter.pipelines.text import dropped, has_news
-from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.values import values_of
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
@@ -23,12 +15,15 @@ from webcrawl.content.documents.extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.output import Output
+from webcrawl.crawl.outputs.text import has_news, unprocessed
+from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import Trip, page_under_way, when_finished
 from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker, cores
 
 if TYPE_CHECKING:
-    from webcrawl.record.tables.table_writer import Documents
+    from webcrawl.record.tables import table_writer
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
@@ -45,26 +40,25 @@ class _Reader:
     waiting: int = 0  # pages
 
 
-class DocumentsPipeline(Chosen):
+class Documents(Output):
     """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
 
     output = "documents"
     content_types = ("text/html", "application/xhtml+xml", "text/plain", PDF)
 
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
-        values = values_of(crawler)
-        self._root = Path(values["JOBDIR"])
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
-        self._table: Documents | None = None
+        self._table: table_writer.Documents | None = None
 
-    def open_spider(self) -> None:
-        from webcrawl.record.tables.table_writer import Documents  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+    def open(self, run: Run) -> None:
+        super().open(run)
+        from webcrawl.record.tables import table_writer  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
-        parts = scheduler_of(self._crawler).crawl.parts
+        parts = run.crawl.parts
         self._counters = parts.counters
-        self._table = Documents(parts.db, parts.outputs, self._root, near=NEAR_BITS)
+        self._table = table_writer.Documents(parts.db, parts.outputs, self.folder, near=NEAR_BITS)
         parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
 
@@ -77,8 +71,7 @@ class DocumentsPipeline(Chosen):
                 return
             when_finished(partial(self._write, page, about))
         except (StoreError, OSError, MemoryError) as error:
-            scheduler_of(self._crawler).fail(error)
-            raise DropItem(str(error)) from error
+            self.give_up(error)
 
     async def _document(self, page: Page) -> Mapping[str, Any]:
         """What is known of the page as a document, or NO_DOCUMENT."""
@@ -125,7 +118,7 @@ class DocumentsPipeline(Chosen):
             self._counters.update(["documents/written"])
 
     def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
-        page = dropped(link, exchange, skips_seen=self._skips)
+        page = unprocessed(link, exchange, skips_seen=self._skips)
         if page is not None and page.content_type in self.content_types:
             self._write(page, NO_DOCUMENT)
 
@@ -137,22 +130,3 @@ class DocumentsPipeline(Chosen):
             reader.thread.close()
         if self._table is not None:
             self._table.end()
-
-
-class ImagesPipeline(LogPipeline):
-    """One line for each image."""
-
-    output, path = "images", "logs/images.log"
-    content_types = ("image/*",)
-
-    def open_spider(self) -> None:
-        from webcrawl.content.image_headers import image_of  # noqa: PLC0415 - Scrapy imports every pipeline for any crawl
-
-        super().open_spider()
-        self._read = image_of
-
-    def process_item(self, page: Page) -> None:
-        if 200 <= page.status < 300:
-            found = self._read(page.body)
-            said = "\t".join(map(str, found)) if found is not None else "-\t\t"
-            self._log.write(f"{page.url}\t{said}\t{len(page.body)}\n".encode())

@@ -1,9 +1,9 @@
 """A file of a pipeline's own: a page whose line the disk does not take is not done."""
 
 import pytest
-from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.pipelines.output import PipelineOutput, open_output
+from webcrawl.crawl.outputs.output import Dropped, PipelineOutput, open_output
+from webcrawl.crawl.run import Run
 from webcrawl.store.errors import StoreError
 
 
@@ -25,7 +25,7 @@ def test_what_is_written_is_in_the_file():
 def test_a_full_disk_ends_the_crawl_and_drops_the_page():
     """A write that fails ends the crawl with its reason, and no later pipeline gets the page."""
     failures = []
-    with pytest.raises(DropItem, match="no room for b'x'"):
+    with pytest.raises(Dropped, match="no room for b'x'"):
         PipelineOutput(Full(), failures.append).write(b"x")
 
     assert [str(error) for error in failures] == ["no room for b'x'"]
@@ -48,4 +48,4 @@ def test_a_full_disk_ends_the_crawl_and_drops_the_page():
 def test_a_file_of_the_crawls_own_is_no_output(path):
     """A pipeline may write neither outside JOBDIR nor over that by which the crawl is resumed."""
     with pytest.raises(ValueError, match="an output is a file below JOBDIR, and not one of the crawl's own"):
-        open_output(None, path)
+        open_output(Run(pytest.fail), path)

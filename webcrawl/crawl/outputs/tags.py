@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Self
+from typing import Any
 
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-
-from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.values import values_of
 from webcrawl.content.html.tag_counts import TagCounts, start_tags
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.trip import when_finished
 from webcrawl.store.disk import rewrite
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.log_lines import TAGS_POSITION
 
 # In which a `<` may be half of a character
 FOREIGN = frozenset(("utf-16le", "utf-16be", "iso-2022-jp"))
 
 
-class TagsPipeline:
+class Tags(Output):
     """Counts start tags. The counts are its position in the checkpoint; the file is a copy of them for people."""
 
+    output = "tags"
+    state_name = TAGS_POSITION.removeprefix("pipeline.")
     content_types = ("text/html", "application/xhtml+xml")
 
-    def __init__(self, crawler: Crawler, folder: Path) -> None:
-        self._crawler, self._path = crawler, folder / "tags.tsv"
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
         self._counts = TagCounts()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        values = values_of(crawler)
-        if "tags" not in values["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler, Path(values["JOBDIR"]))
 
     def process_item(self, page: Page) -> None:
         if 200 <= page.status < 300:
@@ -48,10 +39,11 @@ class TagsPipeline:
 
     def checkpoint(self) -> list[tuple[str, int, int]]:
         rows = self._counts.rows()
-        if scheduler_of(self._crawler).crawl.parts.db.presence.taken_away() is None:  # the checkpoint is about to fail
+        if self.run.crawl.parts.db.presence.taken_away() is None:  # the checkpoint is about to fail
             lines = "".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows)
+            path = self.folder / "tags.tsv"
             try:
-                rewrite(self._path, lines.encode())
+                rewrite(path, lines.encode())
             except OSError as error:
-                raise StoreError(f"{self._path}: {error}") from error
+                raise StoreError(f"{path}: {error}") from error
         return rows

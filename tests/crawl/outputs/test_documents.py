@@ -5,17 +5,16 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from scrapy.exceptions import DropItem
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.pipelines import documents
-from webcrawl.adapter.pipelines.documents import DocumentsPipeline
 from webcrawl.base.model import Link, Outcome, Withheld
 from webcrawl.base.page_values import Change, Judged
 from webcrawl.content.documents.extraction import BROKEN
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.documents import Documents
+from webcrawl.crawl.outputs.output import Dropped
 from webcrawl.store.worker import Worker
 
 VALUES = {"JOBDIR": "job", "CONTENT_SEEN": "skip"}
@@ -39,14 +38,13 @@ class Says:
 
 
 @pytest.fixture(name="run")
-def _run(monkeypatch):
+def _run():
     """Processes one page: what was written of it, what was counted, what was told to the crawl."""
     failures, written, counters = [], [], Counter()
-    monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
-    monkeypatch.setattr(documents, "scheduler_of", lambda _: SimpleNamespace(fail=failures.append))
 
     def run(answer, change=Change.NEW, status=200, answered=None):
-        pipeline, thread = DocumentsPipeline(None), Worker()
+        pipeline, thread = Documents(VALUES), Worker()
+        pipeline.run = SimpleNamespace(fail=failures.append)
         pipeline._readers = [SimpleNamespace(process=Says(answer), thread=thread, waiting=0)]
         pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
         pipeline._counters = counters
@@ -103,10 +101,9 @@ def test_pages_that_are_fetched_again(run, answer, change, status, rows):
         ({"duplicate": True}, [(b"Content-Type", b"image/gif")], []),
     ],
 )
-def test_pages_that_no_pipeline_gets(monkeypatch, values, headers, rows):
+def test_pages_that_no_output_gets(values, headers, rows):
     """One that is now what another URL has, or that its owner does not want kept, is no document any more."""
-    monkeypatch.setattr(documents, "values_of", lambda _: VALUES)
-    pipeline, written = DocumentsPipeline(None), []
+    pipeline, written = Documents(VALUES), []
     pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
     pipeline._counters = Counter()
     again = exchange(headers=headers, revisit=Judged(Change.CHANGED), **values)
@@ -118,5 +115,5 @@ def test_pages_that_no_pipeline_gets(monkeypatch, values, headers, rows):
 def test_no_process(run):
     """Where none can be started, nothing is lost: the crawl ends, and the next run makes the page again."""
     error = OSError("no process to read documents in")
-    with pytest.raises(DropItem, match="no process"):
+    with pytest.raises(Dropped, match="no process"):
         run(error)

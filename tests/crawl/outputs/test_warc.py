@@ -3,17 +3,16 @@
 from types import SimpleNamespace
 
 import pytest
-from scrapy.exceptions import DropItem
-from scrapy.settings import Settings
 
 from tests.support.crawling import Crawl
 from tests.support.warc_crawl import exchange, files
 from tests.support.warc_reader import read
 from webcrawl import __version__
-from webcrawl.adapter.pipelines import warc
-from webcrawl.adapter.pipelines.warc import WarcPipeline
 from webcrawl.base.model import Link
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs import warc
+from webcrawl.crawl.outputs.output import Dropped
+from webcrawl.crawl.outputs.warc import Warc
 from webcrawl.record.warc.warc_writer import WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -21,17 +20,17 @@ from webcrawl.store.outputs import Outputs
 
 
 @pytest.mark.parametrize("error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")])
-def test_a_failing_archive_ends_the_crawl(monkeypatch, error):
+def test_a_failing_archive_ends_the_crawl(error):
     """Any error of the archive ends the crawl with what is on disk, and no later pipeline gets the page."""
 
     def write(*args, **kwargs):
         raise error
 
     failures = []
-    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: SimpleNamespace(fail=failures.append))
-    pipeline = WarcPipeline(None, {})
+    pipeline = Warc({})
+    pipeline.run = SimpleNamespace(fail=failures.append)
     pipeline._writer = SimpleNamespace(write=write)
-    with pytest.raises(DropItem):
+    with pytest.raises(Dropped):
         pipeline.process_item(Page.of(Link("http://a.test/"), exchange()))
 
     assert failures == [error]
@@ -39,7 +38,7 @@ def test_a_failing_archive_ends_the_crawl(monkeypatch, error):
 
 def test_the_software_has_a_version():
     """The warcinfo record names the software with its version, as the standard has it (WARC 1.1, 6.2)."""
-    assert warc._info(Settings({"USER_AGENT": "mybot/1.0"}))["software"] == f"webcrawl/{__version__}"
+    assert warc._info({}, {"USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True})["software"] == f"webcrawl/{__version__}"
 
 
 def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
@@ -57,15 +56,15 @@ def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
 def opened(monkeypatch, **more):
     """The arguments of the archive that is made when the pipeline is opened with these values."""
     made = []
-    scheduler = SimpleNamespace(
-        moments=SimpleNamespace(archiving=SimpleNamespace()),
+    run = SimpleNamespace(
+        settings={},
+        archiving=SimpleNamespace(),
         crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)),
     )
     monkeypatch.setattr(warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given)))
-    monkeypatch.setattr(warc, "scheduler_of", lambda crawler: scheduler)
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
-    values |= {"PURPOSE": (), "HIVE_DRONES": 0}
-    WarcPipeline(SimpleNamespace(settings=Settings()), values | more).open_spider()
+    values |= {"PURPOSE": (), "HIVE_DRONES": 0, "USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True}
+    Warc(values | more).open(run)
     return made[0]
 
 

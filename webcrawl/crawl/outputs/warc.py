@@ -1,7 +1,7 @@
 """The archive: every exchange of the crawl, byte for byte, in warc/*.warc.gz.
 
-A `Page` is archived when it reaches the pipelines, with what only the page knows: its title, and whether its body was
-seen before. What the spider made no page of is archived as it came, before it is booked.
+A `Page` is archived when it reaches the outputs, with what only the page knows: its title, and whether its body was
+seen before. What nobody made a page of is archived as it came, before it is booked.
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from random import SystemRandom
-from typing import Any, Self
-
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem, NotConfigured
-from scrapy.settings import BaseSettings
+from typing import Any
 
 from webcrawl import __version__
 from webcrawl import settings as defaults
-from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
 from webcrawl.content.preferences.purpose_bits import Purpose
+from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
+from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import when_finished
 from webcrawl.record.warc.capture import AGAIN, Press
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
@@ -35,37 +31,31 @@ from webcrawl.store.worker import cores
 MB = 1_000_000
 
 
-class WarcPipeline:
-    """Archives a page before any other pipeline sees it; its files are part of the checkpoint."""
+class Warc(Output):
+    """Archives a page before any other output sees it; its files are part of the checkpoint."""
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
-        self._crawler, self._values = crawler, values
+    output = "warc"
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
         self._writer: WarcWriter | None = None
         self._purpose = Purpose()
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        values = values_of(crawler)
-        if "warc" not in values["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler, values)
-
-    def open_spider(self) -> None:
-        scheduler = scheduler_of(self._crawler)
-        prefix, max_size = self._values["WARC_PREFIX"], self._values["WARC_MAX_SIZE"]
-        if self._values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
-            prefix = f"{prefix}-{self._values['HIVE_DRONE']:03d}"
-        self._purpose = purpose_of(self._values)
-        archiving = scheduler.moments.archiving
-        archiving.archive, archiving.end = self.archive, self.close_spider
+    def open(self, run: Run) -> None:
+        super().open(run)
+        prefix, max_size = self.values["WARC_PREFIX"], self.values["WARC_MAX_SIZE"]
+        if self.values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
+            prefix = f"{prefix}-{self.values['HIVE_DRONE']:03d}"
+        self._purpose = purpose_of(self.values)
+        run.archiving.archive, run.archiving.end = self.archive, self.close_spider
         self._writer = WarcWriter(
-            scheduler.crawl.parts.db,
-            scheduler.crawl.parts.outputs,
+            run.crawl.parts.db,
+            run.crawl.parts.outputs,
             WarcFiles(
                 prefix,
                 max_size * MB,
-                _info(self._crawler.settings),
-                indexed="cdxj" in self._values["OUTPUTS"],
+                _info(run.settings, self.values),
+                indexed="cdxj" in self.values["OUTPUTS"],
             ),
             random=SystemRandom(),
             clock=time.time,
@@ -78,14 +68,13 @@ class WarcPipeline:
             write = partial(self._write, item, item.link, item.exchange, duplicate=again)
             try:
                 when_finished(write)
-            except Exception as error:  # whatever it is, this page is not archived: it must not be booked
-                scheduler_of(self._crawler).fail(error)
-                raise DropItem(str(error)) from error
+            except Exception as error:  # noqa: BLE001 - whatever it is, this page is not archived: it must not be booked
+                self.give_up(error)
         return item
 
     def archive(self, link: Link, exchange: Exchange) -> None:
         """Any other answer, of any spider. One with a payload that was archived recently becomes a revisit record."""
-        page = scheduler_of(self._crawler).visitor.unread(link, exchange)
+        page = self.run.visitor.unread(link, exchange)
         self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
@@ -109,7 +98,7 @@ class WarcPipeline:
             try:
                 self._writer.close()
             except (StoreError, MemoryError) as error:
-                scheduler_of(self._crawler).fail(error)
+                self.run.fail(error)
 
 
 def _is_record(exchange: Exchange) -> bool:
@@ -117,13 +106,12 @@ def _is_record(exchange: Exchange) -> bool:
     return bool(exchange.head) or exchange.status == 200
 
 
-def _info(settings: BaseSettings) -> dict[str, str]:
+def _info(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
     """The settings of the crawl, for readers of the archive, who need no credentials."""
-    values = settings.copy_to_dict()
-    written = " ".join(f"{name}={values.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper())
+    written = " ".join(f"{name}={settings.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper())
     return {
         "software": f"webcrawl/{__version__}",
-        "http-header-user-agent": str(settings["USER_AGENT"]),
-        "robots": "obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
+        "http-header-user-agent": str(values["USER_AGENT"]),
+        "robots": "obey" if values["ROBOTSTXT_OBEY"] else "ignore",
         "settings": text_without_credentials(written),
     }

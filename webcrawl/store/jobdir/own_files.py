@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy.extensions.feedexport import FileFeedStorage
-from scrapy.settings import BaseSettings
-
-from webcrawl.base.errors import CannotStart
 from webcrawl.store.jobdir import history_line
 from webcrawl.store.jobdir.crawls import number_of
 
@@ -21,16 +17,6 @@ OWN = (
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
 BESIDE = ("logs/errors.log", "logs/requests.log")  # no outputs, though they lie among them: nothing cuts these back
-
-
-def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
-    """Raises CannotStart if the log, or a feed, would be written into one."""
-    log = settings["LOG_FILE"]
-    if log and is_own(Path(log), jobdir):
-        raise CannotStart(f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name")
-    for uri in map(str, settings.getdict("FEEDS")):
-        if ("://" not in uri or uri.startswith("file:")) and is_own(Path(FileFeedStorage(uri).path), jobdir):
-            raise CannotStart(f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name")
 
 
 def is_own(path: Path, jobdir: Path) -> bool:

@@ -1,0 +1,86 @@
+"""The outputs of a crawl as item pipelines of Scrapy."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DropItem, NotConfigured
+
+from webcrawl.adapter.pipelines.output import run_of
+from webcrawl.adapter.values import values_of
+from webcrawl.crawl.outputs import documents, logs, news, pagefiles, tables, tags, text, warc
+from webcrawl.crawl.outputs.output import Output
+
+
+class OutputPipeline(Output):
+    """Runs where OUTPUTS names it. A page that is dropped is a dropped item of Scrapy's."""
+
+    dropped = DropItem
+    crawler: Crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        if cls.output not in values["OUTPUTS"]:
+            raise NotConfigured
+        pipeline = cls(values)
+        pipeline.crawler = crawler
+        return pipeline
+
+    def open_spider(self) -> None:
+        self.open(run_of(self.crawler))
+
+
+class WarcPipeline(OutputPipeline, warc.Warc):
+    """warc/*.warc.gz."""
+
+
+class LinkLogPipeline(OutputPipeline, logs.LinkLog):
+    """logs/links.log."""
+
+
+class ChangesPipeline(OutputPipeline, tables.Changes):
+    """tables/changes-*.parquet."""
+
+
+class TablesPipeline(OutputPipeline, tables.Tables):
+    """tables/urls-*.parquet, and those of links and hosts."""
+
+
+class TextPipeline(OutputPipeline, text.Text):
+    """text/*.jsonl.gz, and the index."""
+
+
+class ImagesPipeline(OutputPipeline, logs.Images):
+    """logs/images.log."""
+
+
+class TagsPipeline(OutputPipeline, tags.Tags):
+    """tags.tsv."""
+
+
+class PageFilesPipeline(OutputPipeline, pagefiles.PageFiles):
+    """pages/*.pfl."""
+
+
+class NearDuplicatesPipeline(OutputPipeline, logs.NearDuplicates):
+    """logs/neardup.log."""
+
+
+class SkippedPipeline(OutputPipeline, logs.Skipped):
+    """logs/skipped.log."""
+
+
+class DocumentsPipeline(OutputPipeline, documents.Documents):
+    """tables/documents-*.parquet."""
+
+
+class NewsPipeline(news.News):
+    """Runs in every crawl, and needs none that is open."""
+
+    dropped = DropItem
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(values_of(crawler))

@@ -1,0 +1,166 @@
+"""What all outputs have in common: files as safe as the archive, pages at hand, the ends of URLs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
+
+from webcrawl.base.errors import lack
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.content.page import Page
+from webcrawl.crawl.run import Run
+from webcrawl.crawl.trip import PAGE, when_finished
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.own_files import BESIDE, OWN
+from webcrawl.store.output import Output as OutputFile
+
+logger = logging.getLogger(__name__)
+
+Hook = Callable[[Link, Outcome, Exchange | None], object]
+
+
+class Dropped(Exception):  # noqa: N818 - reads as what it is
+    """Raised for a page that goes to no further output."""
+
+
+class Output:
+    """One of OUTPUTS. It is opened with the crawl, and closed before the last checkpoint.
+
+    Most have `process_item`, which gets each page, and returns it for the next output or raises `dropped`. Those that
+    name `content_types` get pages of these types alone.
+    """
+
+    output: ClassVar[str]  # its name in OUTPUTS
+    dropped: ClassVar[type[Exception]] = Dropped  # Scrapy's DropItem where Scrapy runs it
+    run: Run
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """`values`: the checked settings."""
+        self.values = values
+
+    def open(self, run: Run) -> None:
+        """The crawl is open. In a run without a crawl nothing is written."""
+        self.run = run
+
+    def close_spider(self) -> Any:
+        """No page comes any more; the last checkpoint is next."""
+
+    @property
+    def folder(self) -> Path:
+        """The JOBDIR."""
+        return Path(self.values["JOBDIR"])
+
+    def write(self, write: Callable[[], object]) -> None:
+        """Writes when the page under way is finished. If that fails, the crawl ends and the page goes no further."""
+        try:
+            when_finished(write)
+        except (StoreError, MemoryError) as error:
+            self.give_up(error)
+
+    def give_up(self, error: Exception) -> None:
+        """Ends the crawl, because of this, and drops the page, which the next run fetches."""
+        self.run.fail(error)
+        raise self.dropped(str(error)) from error
+
+
+class PipelineOutput:
+    """Its length is part of every checkpoint: after a crash it is cut back, so that each page is in it once."""
+
+    def __init__(
+        self, output: OutputFile, fail: Callable[[Exception], None], dropped: type[Exception] = Dropped
+    ) -> None:
+        self._output, self._fail, self._dropped = output, fail, dropped
+
+    def write(self, data: bytes) -> None:
+        """Appends all of `data`, when the page under way is finished; at once if there is none.
+
+        If the disk does not take it, the crawl ends and the next run fetches the page.
+        """
+        try:
+            when_finished(partial(self._output.write, data))
+        except (StoreError, MemoryError) as error:
+            self._fail(error)
+            raise self._dropped(str(error)) from error
+
+    def write_now(self, data: bytes) -> None:
+        """Appends in this turn of the event loop, as a hearer must: its URL is booked in this turn, too."""
+        self._output.write(data)
+
+
+class NoOutput(PipelineOutput):
+    """Of a command that has no JOBDIR, such as `scrapy parse --pipelines`: what is written is not kept."""
+
+    def __init__(self, path: str) -> None:
+        logger.warning("%s is not written: this is no crawl, and has no JOBDIR", path)
+
+    def write(self, data: bytes) -> None:
+        pass
+
+    write_now = write
+
+
+def open_output(run: Run, path: str, dropped: type[Exception] = Dropped) -> PipelineOutput:
+    """Opens `path` below JOBDIR, which is none of the crawl's own files.
+
+    `dropped` is what its `write` raises once the crawl has failed.
+    """
+    place = PurePosixPath(path)
+    strange = place.is_absolute() or ".." in place.parts or not place.parts
+    if strange or place.parts[0] in OWN or place.as_posix() in BESIDE:
+        raise ValueError(f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own")
+    if not run.is_open:
+        return NoOutput(path)
+    return PipelineOutput(run.crawl.parts.outputs.open(path), run.fail, dropped)
+
+
+class LogOutput(Output):
+    """`path` is where its log is, below JOBDIR. The log is part of the checkpoint."""
+
+    path: ClassVar[str]
+    log: PipelineOutput
+
+    def open(self, run: Run) -> None:
+        super().open(run)
+        self.log = open_output(run, self.path, self.dropped)
+
+
+def at_hand(run: Run, look_up: Callable[[Page], object]) -> None:
+    """Has `look_up` called with each page whose links the crawl has read, right after they were followed.
+
+    It may only ask for fields of the page that keep what was found: an error is raised again where the field is asked
+    for next, and what an output does for a page it does when the page gets there.
+    """
+    if run.is_open and look_up not in run.at_hand:  # two outputs may want the same
+        run.at_hand.append(look_up)
+
+
+def link_columns(page: Page) -> object:
+    """Its links of all kinds, with their canonical URLs."""
+    return page.columns
+
+
+def on_end(run: Run, hook: Hook) -> None:
+    """Calls `hook` with the log line of each URL, fetched or not.
+
+    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook's own is logged, and costs
+    nothing else. A command that is no crawl, such as `scrapy parse --pipelines`, has no ends to tell of.
+    """
+    if not run.is_open:
+        return
+    name = getattr(hook, "__qualname__", repr(hook))
+
+    def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        another = PAGE.set(None)  # what the hook writes is this URL's, whose page is booked, and not another's
+        try:
+            hook(link, outcome, exchange)
+        except Exception as error:
+            if isinstance(error, StoreError) or lack(error):
+                raise
+            logger.exception("%s: %s", name, link.url)
+        finally:
+            PAGE.reset(another)
+
+    run.crawl.parts.log.hearers.append(told)

@@ -1,0 +1,89 @@
+"""JOBDIR/tables: what became of every URL, link and host, and what changed, as Parquet files (docs/outputs.md)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.base.model import redirects_in_a_row
+from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.output import Output, at_hand, link_columns
+from webcrawl.crawl.run import Run
+from webcrawl.crawl.trip import when_finished
+
+if TYPE_CHECKING:
+    from webcrawl.record.tables import table_writer
+
+COUNTER = "links/untabled"
+
+
+class Tables(Output):
+    """Hears of every URL's end; what only a page knows it gets here, before pages seen elsewhere are dropped."""
+
+    output = "tables"
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._tables: table_writer.Tables | None = None
+
+    def open(self, run: Run) -> None:
+        super().open(run)
+        from webcrawl.record.tables import table_writer  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
+
+        parts = run.crawl.parts
+        self._tables = table_writer.Tables(
+            parts.db,
+            parts.outputs,
+            root=self.folder,
+            follows_redirect=self._follows_redirect,
+            max_length=self.values["URL_MAX_LENGTH"],
+            clock=time.time,
+            host_failures=lambda: parts.in_force.values["HOST_MAX_FAILURES"],
+            left_out=lambda links: parts.counters.update({COUNTER: links}),
+        )
+        parts.log.hearers.append(self._tables.hear)
+        at_hand(run, link_columns)
+
+    def process_item(self, item: Any) -> Any:
+        if isinstance(item, Page) and self._tables is not None:
+            when_finished(partial(self._tables.visit, item))
+        return item
+
+    async def close_spider(self) -> None:
+        """A checkpoint notes all hosts; the last one, which follows, has the table of them, and the finished files."""
+        if self._tables is None:
+            return
+        if self.run.failed is None:
+            try:
+                await self.run.checkpoint()
+            except Exception as error:  # noqa: BLE001 - whatever it is, nothing more is kept
+                self.run.fail(error)
+        self._tables.end()
+
+    def _follows_redirect(self, path: str) -> bool:
+        return redirects_in_a_row(path) < self.values["REDIRECT_MAX_HOPS"]  # type: ignore[no-any-return]
+
+
+class Changes(Output):
+    """What each fetch of a page found changed, and how that is known. It hears of every URL's end; pages pass."""
+
+    output = "changes"
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._changes: table_writer.Changes | None = None
+
+    def open(self, run: Run) -> None:
+        super().open(run)
+        from webcrawl.record.tables import table_writer  # noqa: PLC0415 - as above
+
+        parts = run.crawl.parts
+        self._changes = table_writer.Changes(parts.db, parts.outputs, root=self.folder)
+        parts.log.hearers.append(self._changes.hear)
+
+    def close_spider(self) -> None:
+        """The last checkpoint, which follows, has the finished files."""
+        if self._changes is not None:
+            self._changes.end()

@@ -1,0 +1,58 @@
+"""A run of a crawl, for whatever takes part in it: outputs, extensions, and the program that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from types import MappingProxyType
+from typing import Any
+
+from webcrawl.content.page import Page
+from webcrawl.crawl.checkpointing import Checkpointing
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.page_end import Archiving
+from webcrawl.crawl.visitor import Visitor
+from webcrawl.store.errors import StoreError
+
+
+class Run:
+    """The crawl that is open, and lists that are made as others open: what takes part in no crawl is in none.
+
+    A command that looks at single pages has a run as well, in which no crawl is ever open.
+    """
+
+    crawl: Crawl
+    visitor: Visitor
+
+    def __init__(self, end: Callable[[str], object], settings: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """`end` ends the crawl, for the reason that it is given. `settings`: as the user wrote them."""
+        self.settings = settings
+        self.is_open = False
+        self.keeping = Checkpointing(end)
+        self.archiving = Archiving()
+        self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
+        self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
+        self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
+        self.stops, self.ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
+
+    def open(self, crawl: Crawl, visitor: Visitor) -> None:
+        """From now on there is a crawl."""
+        self.crawl, self.visitor, self.is_open = crawl, visitor, True
+
+    async def checkpoint(self, *, last: bool = False) -> None:
+        """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
+        await self.keeping.checkpoint(last=last)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the crawl: the state on disk stays that of the last checkpoint."""
+        self.keeping.fail(error)
+
+    @property
+    def failed(self) -> StoreError | None:
+        """Why nothing more is kept."""
+        return self.keeping.failed
+
+    @property
+    def over(self) -> bool:
+        """True once the last checkpoint was taken: what is done now is lost."""
+        return self.keeping.over
