@@ -32,8 +32,8 @@ from scrapy.crawler import Crawler
 from benchmarks.support.crawling import IMPOLITE, served, webcrawl
 from benchmarks.support.processes import cost, cpu_so_far
 from benchmarks.support.report import report
-from webcrawl.adapter.periodic import Loop
 from webcrawl.crawl.outputs import warc
+from webcrawl.crawl.periodic import Loop
 
 EVERY = 0.01  # seconds between two looks at how late the event loop is
 ONE, TWO, TWO_AS_ONE = "one core", "two cores", "two cores, no thread"

@@ -13,7 +13,6 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
 from webcrawl.adapter.held_values import HeldValues
-from webcrawl.adapter.periodic import Waking
 from webcrawl.adapter.request_counts import Duplicate, RequestCounts
 from webcrawl.adapter.request_links import (
     CannotBeKept,
@@ -27,6 +26,7 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
+from webcrawl.adapter.waking import Waking
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
@@ -270,7 +270,7 @@ class Giving:
         now = crawl.parts.clock()
         link = crawl.take(now)
         if link is None:
-            self._waking.at(crawl.next_ready(), now)
+            self._waking.timer.at(crawl.next_ready(), now)
             return None
         if self._bandwidth.rate:
             self._bandwidth.take()

@@ -38,18 +38,16 @@ from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
-from webcrawl.adapter.periodic import Waking, from_thread
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.seed_fates import SeedFates
-from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
+from webcrawl.adapter.waking import Waking
 from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
@@ -65,8 +63,11 @@ from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.periodic import from_thread
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.run import Run
+from webcrawl.crawl.seed_fates import SeedFates
+from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.uplink import Uplink
@@ -169,8 +170,10 @@ class FrontierScheduler:
         self.run.open(*self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages))
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self.run.stops.callback(self.waking.stop)
-        self.run.stops.callback(Sweep(downloader, self.crawl, self.fail).stop)
+        self.run.stops.callback(self.waking.alarm.stop)
+        self.run.stops.callback(
+            Sweep(self.crawl, downloader.network, downloader.running, lambda: downloader.full, self.fail).stop
+        )
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
         if makes_pages:

@@ -13,10 +13,10 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, sentence, thread_seconds
 from webcrawl.crawl.outlook import Outlook
+from webcrawl.crawl.periodic import Loop
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 from webcrawl.store.jobdir.figures import Turns
 

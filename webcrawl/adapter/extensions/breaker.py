@@ -20,10 +20,10 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.periodic import from_thread
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import ReadableFormatter
+from webcrawl.crawl.periodic import from_thread
 from webcrawl.store.disk import appending
 from webcrawl.store.jobdir.stats_file import ERROR_BREAKER
 

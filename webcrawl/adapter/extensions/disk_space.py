@@ -16,9 +16,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.periodic import Loop
 
 _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 

@@ -7,8 +7,8 @@ from typing import Self
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.periodic import Loop
 from webcrawl.store.errors import StoreError
 
 INTERVAL = 1.0  # seconds; a busy crawl fills its buffers more often

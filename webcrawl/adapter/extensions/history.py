@@ -8,8 +8,8 @@ from typing import Self
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
+from webcrawl.crawl.periodic import Loop
 from webcrawl.net.shortage import is_ours
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, moment

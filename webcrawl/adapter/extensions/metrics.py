@@ -19,9 +19,9 @@ from scrapy.exceptions import NotConfigured
 
 import webcrawl
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.periodic import Loop
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.disk import rewrite
 

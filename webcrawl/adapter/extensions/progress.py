@@ -10,10 +10,10 @@ from typing import Any, Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.program import LiveLine
 from webcrawl.crawl import progress
+from webcrawl.crawl.periodic import Loop
 
 logger = logging.getLogger(__name__)
 

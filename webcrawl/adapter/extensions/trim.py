@@ -15,8 +15,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.values import values_of
+from webcrawl.crawl.periodic import Loop
 
 logger = logging.getLogger(__name__)
 

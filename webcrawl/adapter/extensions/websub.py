@@ -13,7 +13,6 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
 
-from webcrawl.adapter.periodic import Loop
 from webcrawl.adapter.request_links import PRIVATE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -21,6 +20,7 @@ from webcrawl.base.errors import lack
 from webcrawl.base.model import unpack
 from webcrawl.content.formats.document_reader import all_links
 from webcrawl.content.page import Page
+from webcrawl.crawl.periodic import Loop
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.net.websub.listening import Callback, Push

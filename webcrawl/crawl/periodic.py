@@ -1,4 +1,4 @@
-"""Calls at intervals, by the event loop's own clock; and wakes the engine when something is due.
+"""Calls at intervals, and at the earliest of several times, by the event loop's own clock.
 
 Scrapy's looping call reckons from the time when it is woken how long it has to sleep. A timer of uvloop may wake it up
 to a millisecond early, and then it sleeps for what is left of that millisecond, and calls twice.
@@ -10,12 +10,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from typing import Any
-
-from scrapy.utils.asyncio import call_later
-
-from webcrawl.adapter.fastpath.engine import Engine
-from webcrawl.crawl.driver import Driver
 
 logger = logging.getLogger(__name__)
 
@@ -64,43 +58,30 @@ class Loop:
             self.stop()
 
 
-class Waking:
-    """Wakes whoever takes URLs from the frontier; one timer, for the earliest due time."""
+class DueTimer:
+    """Calls a function at the earliest time that it is given."""
 
-    def __init__(self) -> None:
-        self.engine: Engine | None = None  # until the crawl is open
-        self.driver: Driver | None = None  # the crawl's own loop, where it runs
-        self._timer: Any = None
+    def __init__(self, ring: Callable[[], object]) -> None:
+        self._ring = ring
+        self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
 
-    def now(self) -> None:
-        """Has it ask at once."""
-        if self.driver is not None:
-            self.driver.wake()
-        else:
-            self.engine_now()
-
-    def engine_now(self) -> None:
-        """Has Scrapy's engine ask, which has the rest where the crawl's own loop runs."""
-        if self.engine is not None:
-            self.engine.wake()
-
     def at(self, ready: float | None, now: float) -> None:
-        """Has it ask when something is ready; a timer that rings before that stays."""
+        """Has it ring when something is ready; if it rings before that, it stays. Both times are the crawl's."""
         if ready is None or (self._timer is not None and now < self._timer_at <= ready):
             return
         self.stop()
         self._timer_at = ready
-        self._timer = call_later(max(ready - now, 0.0), self._ring)
+        self._timer = asyncio.get_running_loop().call_later(max(ready - now, 0.0), self._rung)
 
     def stop(self) -> None:
-        """Leaves it to itself."""
+        """It does not ring."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _ring(self) -> None:
+    def _rung(self) -> None:
         self._timer = None
-        self.now()
+        self._ring()
 
 
 def from_thread(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

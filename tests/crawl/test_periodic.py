@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from webcrawl.adapter.periodic import Loop
+from webcrawl.crawl.periodic import Loop
 
 
 class Timers:

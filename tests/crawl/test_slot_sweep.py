@@ -7,9 +7,9 @@ import pytest
 
 from webcrawl.adapter import slot_sweep as sweep
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.slot_sweep import Sweep
 from webcrawl.base.model import Link
 from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.shortage import BEAT, RunningClock
 

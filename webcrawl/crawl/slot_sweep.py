@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from scrapy.utils.asyncio import call_later
-
-from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.base.model import Link
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
+from webcrawl.net.network import Network
 from webcrawl.net.shortage import BEAT
 
 PERIOD = BEAT  # seconds between two looks
@@ -36,13 +35,22 @@ class Sweep:
     The looks are the beats of the clock of downloads, which stands while this process does not run.
     """
 
-    def __init__(self, downloader: FrontierDownloader, crawl: Crawl, fail: Callable[[Exception], None]) -> None:
-        self._downloader, self._crawl, self._fail = downloader, crawl, fail
+    def __init__(
+        self,
+        crawl: Crawl,
+        network: Network,
+        running: Running,
+        is_full: Callable[[], bool],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        """`is_full`: whether no slot is free."""
+        self._crawl, self._network, self._running, self._is_full, self._fail = crawl, network, running, is_full, fail
         self._seconds: dict[Trip, float] = {}
-        self._clock = downloader.network.clock
+        self._clock = network.clock
         self._clock.beat()
         self._last = self._clock()
-        self._timer: Any = call_later(PERIOD, self._sweep)
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(PERIOD, self._sweep)
 
     def stop(self) -> None:
         """Cuts nothing any more."""
@@ -50,7 +58,7 @@ class Sweep:
         self._clock.stop()
 
     def _sweep(self) -> None:
-        self._timer = call_later(PERIOD, self._sweep)
+        self._timer = self._loop.call_later(PERIOD, self._sweep)
         try:
             self._clock.beat()
             self._look(self._clock())
@@ -58,16 +66,14 @@ class Sweep:
             self._fail(error)
 
     def _look(self, now: float) -> None:
-        downloader, before = self._downloader, self._seconds
+        before = self._seconds
         passed, self._last = now - self._last, now
-        slowed = downloader.network.bandwidth.held  # by ourselves
+        slowed = self._network.bandwidth.held  # by ourselves
         if slowed:
             passed = 0.0
-        self._seconds = {
-            trip: before[trip] + passed if trip in before else 0.0 for trip in downloader.running.waiting()
-        }
-        if downloader.network.shortage.paused or slowed:
+        self._seconds = {trip: before[trip] + passed if trip in before else 0.0 for trip in self._running.waiting()}
+        if self._network.shortage.paused or slowed:
             return
         held = [Held(trip, trip.link, seconds) for trip, seconds in self._seconds.items() if trip.link and seconds]
-        for one in self._crawl.overstaying(held, full=downloader.full):
-            downloader.running.cut(one.trip)
+        for one in self._crawl.overstaying(held, full=self._is_full()):
+            self._running.cut(one.trip)
