@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.adapter import slot_sweep as sweep
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.base.model import Link
+from webcrawl.crawl import slot_sweep
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.trip import Trip
@@ -47,13 +47,14 @@ class Crawl:
 def _timers(monkeypatch):
     """The calls that were to be made later."""
     made = []
-    monkeypatch.setattr(sweep, "call_later", lambda _, call: made.append(call))
+    loop = SimpleNamespace(call_later=lambda _, call: made.append(call))
+    monkeypatch.setattr(slot_sweep.asyncio, "get_running_loop", lambda: loop)
     return made
 
 
 def swept(downloader, crawl, *times):
     """A sweep that looked at these times."""
-    made = Sweep(downloader, crawl, pytest.fail)
+    made = Sweep(crawl, downloader.network, downloader.running, lambda: downloader.full, pytest.fail)
     for now in times:
         look(made, downloader, now)
     return made
@@ -120,7 +121,8 @@ def test_the_bytes_are_those_of_the_connection():
 def test_a_mistake_ends_the_crawl(timers):
     """An exception in a look is reported, and the next look is made all the same."""
     failed = []
-    Sweep(Downloader(1), None, failed.append)
+    downloader = Downloader(1)
+    Sweep(None, downloader.network, downloader.running, lambda: True, failed.append)
     timers[-1]()
 
     assert [type(error) for error in failed] == [AttributeError]

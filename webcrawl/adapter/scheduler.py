@@ -170,10 +170,9 @@ class FrontierScheduler:
         self.run.open(*self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages))
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self.run.stops.callback(self.waking.alarm.stop)
-        self.run.stops.callback(
-            Sweep(self.crawl, downloader.network, downloader.running, lambda: downloader.full, self.fail).stop
-        )
+        self.run.stops.callback(self.waking.timer.stop)
+        network, running = downloader.network, downloader.running
+        self.run.stops.callback(Sweep(self.crawl, network, running, lambda: downloader.full, self.fail).stop)
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
         if makes_pages:
