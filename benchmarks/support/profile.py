@@ -48,7 +48,7 @@ CALLER = ""  # its callers are charged
 SCHEDULER = (
     "adapter/scheduler",
     "adapter/request_passage",
-    "adapter/periodic",
+    "crawl/periodic",
     "crawl/page_end",
     "crawl/checkpointing",
 )

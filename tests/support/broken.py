@@ -178,7 +178,7 @@ def small():
 
 def _roomy(words, project, output, free):
     """The child process: reads the free space from the file, often."""
-    from webcrawl.adapter.extensions import disk_space
+    from webcrawl.crawl import disk_space
 
     disk_space.INTERVAL = 0.02
     disk_space.shutil = SimpleNamespace(disk_usage=lambda _: SimpleNamespace(free=int(free.read_text() or 0) << 20))

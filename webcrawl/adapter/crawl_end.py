@@ -16,7 +16,6 @@ logger = logging.getLogger(__name__)
 
 # Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is not in the crawl.
 BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED})
-FINISHED = "finished"  # Scrapy's: nothing is left to do
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
 HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
 

@@ -41,37 +41,17 @@ from webcrawl.crawl.download_outcomes import is_untried, wait_of
 from webcrawl.crawl.fetching import read
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
-from webcrawl.crawl.running_downloads import Running
+from webcrawl.crawl.running_downloads import GRACE, Capacity, Running
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
-from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
 
 if TYPE_CHECKING:
     from webcrawl.adapter.earlier_pages import Since
 
 logger = logging.getLogger(__name__)
 
-GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 NOT_ASKED = Outcome(Status.UNTRIED)
-
-
-class Capacity:
-    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
-
-    def __init__(self) -> None:
-        self._used, self.wanted = in_use(), 0
-
-    def fit(self, values: Mapping[str, Any]) -> Room:
-        """As many as these settings want, and fit."""
-        limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
-        self.wanted = wanted
-        kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
-        fits = room(limit, self._used, wanted, kept)
-        if wanted and fits.fetches < wanted:
-            line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
-            logger.warning(line, wanted, fits.fetches, limit)
-        return fits
 
 
 class FrontierDownloader:

@@ -25,7 +25,7 @@ from webcrawl.adapter.request_passage import Giving
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link
 from webcrawl.crawl.driver import Output
-from webcrawl.crawl.fetching import Fetching
+from webcrawl.crawl.fetching import Fetching, link_of
 from webcrawl.crawl.trip import Trip
 
 OF_REQUESTS = frozenset(  # signals with the request of a page
@@ -155,15 +155,9 @@ class FetchingSteps(PagesThroughScrapy):
 
     async def fetch(self, trip: Trip) -> bool:
         try:
-            return await self._fetching.fetch(trip, _link_of(trip))
+            return await self._fetching.fetch(trip, link_of(trip))
         finally:
             self._downloader.active.discard(trip)
 
     def hear(self, trip: Trip) -> Output:
         return self._robots.pages_of(trip)
-
-
-def _link_of(trip: Trip) -> Link:
-    if trip.link is None:
-        raise ValueError("a trip of the crawl's own loop has a link")
-    return trip.link

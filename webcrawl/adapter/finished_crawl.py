@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 
 from scrapy import Spider
 
-from webcrawl.adapter.crawl_end import FINISHED
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Status
 from webcrawl.base.readable import count as counted
@@ -71,7 +70,7 @@ def put_complete_beside(folder: Path) -> None:
     lock = Lock(folder / "state")
     try:
         lock.add(folder)
-        if stats_file.read(folder).get("reason") != FINISHED:  # another process has begun since
+        if stats_file.read(folder).get("reason") != stats_file.FINISHED:  # another process has begun since
             return
         kept = _put_beside(folder)
     finally:
@@ -126,7 +125,8 @@ def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, ane
 def is_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = ()) -> bool:
     """Return whether all of the crawl is done, these URLs included."""
     parts = crawl.parts
-    if stats_file.read(folder).get("reason") != FINISHED or parts.seeding.away > 0 or parts.outputs.unfinished:
+    has_ended = stats_file.read(folder).get("reason") == stats_file.FINISHED
+    if not has_ended or parts.seeding.away > 0 or parts.outputs.unfinished:
         return False
     for url in urls:
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -37,12 +36,12 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
-from webcrawl.base.program import program
-from webcrawl.base.readable import readable, text_without_credentials
+from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.job_folder import check_folder, make_folder
 from webcrawl.crawl.open_frontier import OwnFrontier
 from webcrawl.crawl.parts import Surroundings
 from webcrawl.net.connection_open import PREFER
@@ -52,8 +51,7 @@ from webcrawl.net.errors import DnsFailed
 from webcrawl.net.failure_words import without_http2_library
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import HIVE, STATE, crawls_of, is_crawl
-from webcrawl.store.lock import Lock
+from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.seeds import top1m
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -314,13 +312,6 @@ def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: Mappin
     return not (shares or issubclass(spider, WebSpider))
 
 
-def check_name(folder: Path) -> None:
-    """Raises CannotStart for a JOBDIR that cannot be told of."""
-    name = str(folder.absolute())
-    if (shown := readable(name)) != name:
-        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
-
-
 def _folder(
     values: Mapping[str, Any],
     spider: str,
@@ -335,17 +326,9 @@ def _folder(
     `anew`: if the crawl there is complete, it is kept beside, and another one begins.
     """
     folder = Path(values["JOBDIR"])
-    check_name(folder)
-    if (folder / HIVE).exists():
-        raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
+    make_folder(folder, spider)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CannotStart(f"JOBDIR = {folder}: is not writable")
-    try:
-        _check(folder)
+        check_folder(folder)
         with _quiet("webcrawl"):
             seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"]) if start and start.seeds else None
             around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
@@ -362,30 +345,6 @@ def _folder(
             refuse_complete(folder, crawl, start.urls, anew=start.anew)
     if begins_anew:
         put_complete_beside(folder)
-
-
-def _check(folder: Path) -> None:
-    """Looks for damage. Only with the lock: a running crawl changes its files while they are read."""
-    state, log = folder / "state", folder / "logs" / "crawl.log"
-    if not is_crawl(folder):
-        if log.is_file() and log.stat().st_size:  # a new crawl would empty it
-            raise CannotStart(
-                f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
-            )
-        theirs = next(filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None)
-        if theirs is not None:
-            raise CannotStart(f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
-    if not state.exists():
-        return
-    from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check
-
-    lock = Lock(state)
-    try:
-        lock.add(folder)
-        for damage in check_start(folder):
-            raise damage
-    finally:
-        lock.close()
 
 
 def _surroundings(values: Mapping[str, Any]) -> None:

@@ -31,6 +31,7 @@ from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import STARTS
+from webcrawl.crawl.fetching import next_trip
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.crawl.parts import Parts
@@ -157,9 +158,6 @@ class Intake:
             logger.warning("%s cannot be crawled: %s; others like it are only counted", request, error)
 
 
-# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added because turns come late
-# when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
-NEAR, SLACK = 10.0, 5.0
 MADE_IN_VAIN = 100  # requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
 
 
@@ -233,7 +231,7 @@ class Giving:
         parts = self._crawl.parts
         if parts.refusals.waiting or len(parts.hostless):
             self._waking.engine_now()
-        trip = self._taken()
+        trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
         if trip is None or trip.link is None:
             return None
         if not (trip.link.request or as_request):
@@ -261,23 +259,8 @@ class Giving:
             if made is not None:
                 self._waking.now()
             return made
-        trip = self._taken()
+        trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
         return self._request_for(trip) if trip is not None else None
-
-    def _taken(self) -> Trip | None:
-        """A link whose turn it is; if there is none, whoever takes them is woken when there may be one."""
-        crawl = self._crawl
-        now = crawl.parts.clock()
-        link = crawl.take(now)
-        if link is None:
-            self._waking.timer.at(crawl.next_ready(), now)
-            return None
-        if self._bandwidth.rate:
-            self._bandwidth.take()
-        turn = crawl.parts.frontier.look.next_turn(link)
-        if turn is None:  # links of the page may be of its host
-            return Trip(link, keep=SLACK, spare=True)
-        return Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
 
     def _request_for(self, trip: Trip) -> Request:
         """The request that a trip begins with. CannotBeMade: the spider lacks what it names."""

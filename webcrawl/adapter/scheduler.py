@@ -22,7 +22,6 @@ from twisted.internet.defer import Deferred
 from webcrawl.adapter.commanding import heed
 from webcrawl.adapter.crawl_end import (
     BROKEN,
-    FINISHED,
     HURRIED,
     EndedBadly,
     RunEnd,
@@ -32,7 +31,7 @@ from webcrawl.adapter.crawl_end import (
     is_news,
     tell,
 )
-from webcrawl.adapter.downloader import GRACE, FrontierDownloader, downloader_of
+from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.driving import FetchingSteps, can_drive, can_fetch
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
@@ -58,6 +57,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checkpointing import by_turns
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
+from webcrawl.crawl.fetching import connect
 from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.crawl.page_end import PageEnd
@@ -66,14 +66,14 @@ from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.periodic import from_thread
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.run import Run
+from webcrawl.crawl.running_downloads import GRACE
 from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
-from webcrawl.crawl.uplink import Uplink
 from webcrawl.crawl.visitor import Visitor
-from webcrawl.net.network import Network
 from webcrawl.store.errors import StateLocked, StoreError
+from webcrawl.store.jobdir.stats_file import FINISHED
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
@@ -105,7 +105,6 @@ class FrontierScheduler:
         self.run = Run(partial(close_spider, crawler), crawler.settings.copy_to_dict())
         self.keeping, self.waking, self.hive = self.run.keeping, Waking(), HiveSide()
         self.counts = RequestCounts()
-        self.fates: SeedFates | None = None  # of the seeds of a spider that makes pages
         self.still: Standstill | None = None  # once the crawl is open
         self.begun, self.end = time.monotonic(), RunEnd()
         self.held: HeldValues | None = None  # of a crawl that fetches
@@ -217,8 +216,7 @@ class FrontierScheduler:
         network, parts = downloader.network, self.crawl.parts
         network.shortage.on_end = network.bandwidth.on_end = self.wake
         heed(self.crawl, downloader, self.crawler.settings, self.wake)
-        _connect_uplink(network, parts.uplink)
-        network.http.http2.recorded = parts.frontier.notes.http2
+        connect(network, parts)
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
         downloader.count, downloader.wake = parts.counters.update, self.wake
 
@@ -309,8 +307,8 @@ class FrontierScheduler:
             lists = str(getattr(spider, "seed_lists", None) or "")
             others = [host_of(url) for url in filter(is_url, list_paths(lists))]
             hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
-            self.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
-            moments.failed.append(self.fates.failed)
+            self.run.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
+            moments.failed.append(self.run.fates.failed)
             ahead = self._ahead(values)
             moments.ahead.append(ahead)
             self.run.ends.callback(ahead.close)
@@ -329,7 +327,7 @@ class FrontierScheduler:
         ahead = ReadingAhead(self.visitor, pdf_process(values))
         if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
             return ahead
-        from webcrawl.adapter.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
+        from webcrawl.crawl.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
 
         return scoring(values, ahead)
 
@@ -456,7 +454,7 @@ class FrontierScheduler:
     def _failure(self) -> EndedBadly | None:
         bad = self.failed is not None or self.end.reason in BROKEN or self.end.unclosed or has_lost_a_feed(self.crawler)
         if not bad and self.end.reason == FINISHED:  # any other end is no promise that all was done
-            bad = self.crawl.parts.seeding.away > 0 or (self.fates is not None and self.fates.hopeless)
+            bad = self.crawl.parts.seeding.away > 0 or (self.run.fates is not None and self.run.fates.hopeless)
         if not bad and self.end.reason not in HURRIED:
             bad = self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)
         if not bad:
@@ -475,13 +473,6 @@ class FrontierScheduler:
         call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
         LastPages(self._ways, self.AT_END)
         return self.driver.close() if self.driver is not None else None
-
-
-def _connect_uplink(network: Network, uplink: Uplink) -> None:
-    resolver = network.resolver
-    resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
-    uplink.on_return = resolver.forget_failures
-    resolver.remember(uplink.reached())
 
 
 def scheduler_of(crawler: Crawler) -> FrontierScheduler:

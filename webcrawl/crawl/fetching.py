@@ -10,16 +10,21 @@ from typing import Any, NamedTuple, NoReturn
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, is_sitemap
 from webcrawl.base.url_text import host_of
+from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.crawl.download_outcomes import WHOLE, Outcomes
 from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.parts import Parts
+from webcrawl.crawl.periodic import DueTimer
 from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
+from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, Options, ProtocolModule
+from webcrawl.net.reading_limits import Bandwidth
 
 CUT, LONG = Options(cut=True), Options(long=True)
 # Why a body is not whole, for whoever wants whole ones
@@ -135,6 +140,42 @@ class Fetching:
         for more in self._headers:
             headers += more(link)
         return headers, LONG if is_sitemap(link.path) else PLAIN
+
+
+# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added because turns come late
+# when the processor is busy; servers keep idle connections for about five seconds (Apache's default).
+NEAR, SLACK = 10.0, 5.0
+
+
+def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | None:
+    """A link whose turn it is; if there is none, the timer rings when there may be one."""
+    now = crawl.parts.clock()
+    link = crawl.take(now)
+    if link is None:
+        timer.at(crawl.next_ready(), now)
+        return None
+    if bandwidth.rate:
+        bandwidth.take()
+    turn = crawl.parts.frontier.look.next_turn(link)
+    if turn is None:  # links of the page may be of its host
+        return Trip(link, keep=SLACK, spare=True)
+    return Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+
+
+def link_of(trip: Trip) -> Link:
+    """Its link, which every trip of the crawl's own loop has."""
+    if trip.link is None:
+        raise ValueError("a trip of the crawl's own loop has a link")
+    return trip.link
+
+
+def connect(network: Network, parts: Parts) -> None:
+    """The network tells the crawl what it finds out, and learns what former runs have found out."""
+    resolver, uplink = network.resolver, parts.uplink
+    resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
+    uplink.on_return = resolver.forget_failures
+    resolver.remember(uplink.reached())
+    network.http.http2.recorded = parts.frontier.notes.http2
 
 
 async def read(trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]) -> bool:

@@ -9,8 +9,9 @@ from typing import Any
 
 from webcrawl.content.page import Page
 from webcrawl.crawl.checkpointing import Checkpointing
-from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.crawl import Crawl, at_rest
 from webcrawl.crawl.page_end import Archiving
+from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
@@ -33,6 +34,7 @@ class Run:
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
         self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
         self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
+        self.fates: SeedFates | None = None  # of the seeds, in a crawl that makes pages
         self.stops, self.ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
 
     def open(self, crawl: Crawl, visitor: Visitor) -> None:
@@ -51,6 +53,16 @@ class Run:
     def failed(self) -> StoreError | None:
         """Why nothing more is kept."""
         return self.keeping.failed
+
+    def kept(self, stats: dict[str, Any]) -> dict[str, Any]:
+        """Of a run whose last checkpoint failed, what the one before has: the rest is not kept, and comes again."""
+        if self.failed is None:
+            return stats
+        return at_rest({name: self.keeping.kept.get(name, 0) for name in stats})
+
+    def kept_tables(self, tables: dict[str, Any]) -> dict[str, Any]:
+        """The same of the tables of stats.json."""
+        return tables if self.failed is None else self.keeping.kept.get("statistics", {})
 
     @property
     def over(self) -> bool:

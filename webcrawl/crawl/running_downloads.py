@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webcrawl.crawl.trip import Trip
+from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
+
+logger = logging.getLogger(__name__)
+
+GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+
+
+class Capacity:
+    """Connections: one under way per slot, and those kept for hosts that wait, as far as descriptors allow."""
+
+    def __init__(self) -> None:
+        self._used, self.wanted = in_use(), 0
+
+    def fit(self, values: Mapping[str, Any]) -> Room:
+        """As many as these settings want, and fit."""
+        limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
+        self.wanted = wanted
+        kept = worth_keeping(values["FRONTIER_QUEUES"], wanted, values["POLITENESS_FACTOR"])
+        fits = room(limit, self._used, wanted, kept)
+        if wanted and fits.fetches < wanted:
+            line = "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
+            logger.warning(line, wanted, fits.fetches, limit)
+        return fits
 
 
 class Running:

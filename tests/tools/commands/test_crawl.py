@@ -16,7 +16,6 @@ from warcio import ArchiveIterator
 from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter.extensions import disk_space
 from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
@@ -337,7 +336,7 @@ class TestDiskSpace:
         paused = []
         for now in (500, 99, 50, 100):
             free.append(now)
-            extension.look()
+            extension.space.look()
             paused.append(engine.paused)
 
         assert paused == [False, True, True, False]

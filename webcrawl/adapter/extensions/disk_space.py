@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -18,7 +14,7 @@ from scrapy.exceptions import NotConfigured
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.periodic import Loop
+from webcrawl.crawl import disk_space
 
 _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
@@ -55,19 +51,12 @@ def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
         scheduler_of(crawler).wake()
 
 
-logger = logging.getLogger(__name__)
-
-INTERVAL = 5.0  # seconds between two checks
-MIB = 1 << 20
-
-
 class DiskSpace:
     """Pauses only the engine: requests under way are finished, and checkpoints continue."""
 
     def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
-        self._crawler, self._folder, self._least = crawler, folder, least
-        self._paused = False
-        self._loop = Loop(self.look)
+        self._crawler = crawler
+        self.space = disk_space.DiskSpace(folder, least, self._hold)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -75,29 +64,12 @@ class DiskSpace:
         return listening(crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"]))
 
     def opened(self) -> None:
-        with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self._crawler).crawl.parts.in_force.listen(["MIN_FREE_DISK"], self._change)
-        self._loop.start(INTERVAL)
-
-    def _change(self, values: Mapping[str, int]) -> None:
-        self._least = values["MIN_FREE_DISK"]  # the next look finds out what that means; 0: never too little
+        with suppress(NotConfigured):  # under somebody else's scheduler nothing changes
+            scheduler_of(self._crawler).crawl.parts.in_force.listen(["MIN_FREE_DISK"], self.space.change)
+        self.space.start()
 
     def closed(self) -> None:
-        self._loop.stop()
+        self.space.stop()
 
-    def look(self) -> None:
-        try:
-            free = shutil.disk_usage(self._folder).free // MIB
-        except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so
-            return
-        short = free < self._least
-        if short == self._paused:
-            return
-        self._paused = short
-        then = hold(self._crawler, self, "disk nearly full", held=short)
-        if short:
-            logger.warning(
-                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused", free, self._folder, self._least
-            )
-        else:
-            logger.info("%d MiB free for %s: %s", free, self._folder, then)
+    def _hold(self, why: str) -> str:
+        return hold(self._crawler, self, why, held=bool(why))

@@ -67,7 +67,8 @@ class Progress:
         """Return the figures of the crawl, and why nothing is fetched: told so, no seed gives anything, or it waits."""
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
-        fate = scheduler.fates.progress() if scheduler.fates is not None else ""
+        fates = scheduler.run.fates
+        fate = fates.progress() if fates is not None else ""
         return {
             **scheduler.crawl.stats(),
             "ready": outlook.ready_hosts(),

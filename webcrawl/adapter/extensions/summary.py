@@ -13,7 +13,6 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.extensions.statistics import kept_of, kept_tables
 from webcrawl.adapter.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
@@ -108,13 +107,13 @@ class Summary:
         """The last lines, of a run of so many seconds."""
         bound = "" if self._fates() else self._crawl.outlook.bound()  # what would help is in the fates of the seeds
         now = {"outcomes": self._crawl.parts.statistics.outcomes}
-        tables = kept_tables(scheduler_of(self._crawler), now)
+        tables = scheduler_of(self._crawler).run.kept_tables(now)
         return last_lines(self._folder, {**self.figures(), "statistics": tables, "bound": bound}, seconds, self._before)
 
     def figures(self) -> dict[str, Any]:
         """The crawl's, and the errors of this run."""
         told = self._crawler.stats
-        stats = kept_of(scheduler_of(self._crawler), self._crawl.stats())
+        stats = scheduler_of(self._crawler).run.kept(self._crawl.stats())
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
         waits = self._crawl.outlook.waits() if stats["queued"] > stats.get("aside", 0) else Waits()
         away = str(self._crawl.outlook.servers)
@@ -122,7 +121,7 @@ class Summary:
 
     def _fates(self) -> list[str]:
         """Why the seeds gave nothing, if they gave nothing."""
-        fates = scheduler_of(self._crawler).fates
+        fates = scheduler_of(self._crawler).run.fates
         return fates.lines() if fates is not None else []
 
 

@@ -7,12 +7,13 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from scrapy.exceptions import DropItem
 from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
-from webcrawl.adapter.modules import is_module, module
 from webcrawl.base.own_code import misspelt
+from webcrawl.crawl.outputs.modules import is_module, module
 from webcrawl.crawl.panics import TAMED, taming
 
 logger = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ class ItemProcessor(ItemPipelineManager):
         if is_module(mw):
             methods = self.methods["process_item"]
             method = cast("Callable[..., Any]", methods.pop())
-            called = module(path, method, mw.content_types, unchanged=asks)
+            called = module(path, method, mw.content_types, unchanged=asks, dropped=DropItem)
             methods.append(called)
             if method in self._mw_methods_requiring_spider:
                 self._mw_methods_requiring_spider.add(called)

@@ -25,7 +25,6 @@ from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lock import FileLock, Lock, is_held
 
-FINISHED = "finished"  # the reason of a crawl that has ended because nothing is left
 PATIENCE, PAUSE = 10.0, 0.01  # seconds in which another process has changed hive.json, and between two looks
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
@@ -193,7 +192,7 @@ class HiveFolder:
     def finished(self) -> bool:
         """True if all drones have crawled to the end, as of their last checkpoints."""
         drones = self.known().drones
-        return bool(drones) and all(self.figures(number).get("reason") == FINISHED for number in drones)
+        return bool(drones) and all(self.figures(number).get("reason") == stats_file.FINISHED for number in drones)
 
     def running(self, number: int) -> bool:
         """True if a process has the JOBDIR of this drone."""
@@ -235,6 +234,6 @@ def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
     """
     outcomes = (figures.get("statistics") or {}).get("outcomes", {})
     got = have_pages({int(status): many for status, many in outcomes.items()}, hops)
-    has_ended = figures.get("reason") == FINISHED
+    has_ended = figures.get("reason") == stats_file.FINISHED
     had_seeds = bool(figures.get("seeds"))
     return has_ended and had_seeds and not got and not figures["queued"]

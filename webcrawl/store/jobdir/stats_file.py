@@ -99,6 +99,7 @@ def _halved(values: list[int]) -> list[int]:
 
 
 NAME = "stats.json"
+FINISHED = "finished"  # nothing is left to do; Scrapy's word
 STORE_FAILED = "store_failed"  # the reason of a crawl that ended because it could not take a checkpoint
 ERROR_BREAKER = "error_breaker"  # the reason of one that ended for too many unexpected errors
 UNREACHED = "unreached"  # why the seeds gave nothing, a line per kind of reason: of a crawl that ended with nothing

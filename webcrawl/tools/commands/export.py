@@ -115,12 +115,11 @@ class Documents(ToolCommand):
 
     def _make(self, sources: list[str], scratch: Path) -> None:
         """Makes documents of archives in this folder. ValueError if not all are read."""
-        from webcrawl.adapter.crawl_end import FINISHED  # noqa: PLC0415 - as above
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
 
         _note(sources, scratch / SOURCES)
         self.exitcode = _processed(sources, scratch, self.settings)
-        if stats_file.read(scratch).get("reason") != FINISHED:
+        if stats_file.read(scratch).get("reason") != stats_file.FINISHED:
             was_begun = [path.name for path in scratch.iterdir()] != [SOURCES]
             if not was_begun:
                 shutil.rmtree(scratch)

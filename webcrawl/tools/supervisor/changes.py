@@ -18,7 +18,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import environment
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.hive_folder import FINISHED, Founding, HiveFolder
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import Identity
 from webcrawl.crawl.hive.operator import Look, Operator, unsettled
 from webcrawl.crawl.hive.partition import MOST_DRONES
@@ -287,7 +287,7 @@ def adopt(target: Target, drone: int, found: Found, words: Sequence[str], say: S
             status = process.poll()
             if status is not None:
                 end = stats_file.read(found.jobdir)
-                if end == before or end.get("reason") != FINISHED:
+                if end == before or end.get("reason") != stats_file.FINISHED:
                     _refuse(drone, status)
 
         try:

@@ -23,7 +23,7 @@ from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.last_lines import last_lines, report_command
-from webcrawl.adapter.preflight import check_name, preflight, spider_named
+from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
@@ -36,6 +36,7 @@ from webcrawl.crawl.hive.errors import AnotherHive
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
+from webcrawl.crawl.job_folder import check_name
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK

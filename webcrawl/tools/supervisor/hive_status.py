@@ -8,11 +8,12 @@ from typing import Any
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
-from webcrawl.crawl.hive.hive_folder import FINISHED, HiveFolder, total
+from webcrawl.crawl.hive.hive_folder import HiveFolder, total
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.queen import State
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
+from webcrawl.store.jobdir.stats_file import FINISHED
 from webcrawl.tools.supervisor.servers import MakeOperator, Target
 
 RUNNING, STOPPED = "running", "stopped"

@@ -5,11 +5,11 @@ import logging
 import re
 
 import pytest
-from scrapy.exceptions import DropItem
 
-from webcrawl.adapter.modules import is_module, module
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.modules import is_module, module
+from webcrawl.crawl.outputs.output import Dropped
 
 
 def page(content_type="text/html"):
@@ -84,7 +84,7 @@ class TestResults:
         assert (record.levelno, record.getMessage()) == (logging.ERROR, "my.Module: http://a.test/")
         assert record.exc_info[0] is ZeroDivisionError
 
-    @pytest.mark.parametrize("error", [DropItem("no"), MemoryError()])
+    @pytest.mark.parametrize("error", [Dropped("no"), MemoryError()])
     def test_what_means_more_is_raised(self, error):
         """A module may drop a page; and that memory is gone concerns all."""
 

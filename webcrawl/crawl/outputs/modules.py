@@ -9,11 +9,10 @@ from functools import lru_cache, wraps
 from inspect import isawaitable
 from typing import Any
 
-from scrapy.exceptions import DropItem
-
 from webcrawl.base.errors import lack
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
+from webcrawl.crawl.outputs.output import Dropped
 from webcrawl.crawl.panics import tamed
 
 logger = logging.getLogger(__name__)
@@ -26,10 +25,18 @@ def is_module(pipeline: object) -> bool:
     return getattr(pipeline, "content_types", None) is not None and hasattr(pipeline, "process_item")
 
 
-def module(name: str, process: Process, content_types: str | Iterable[str], *, unchanged: bool = False) -> Process:
+def module(
+    name: str,
+    process: Process,
+    content_types: str | Iterable[str],
+    *,
+    unchanged: bool = False,
+    dropped: type[Exception] = Dropped,
+) -> Process:
     """`process_item` of a module, called for pages of these types alone, `*` being a wildcard.
 
-    `unchanged`: also for pages that have not changed since they were fetched last, with a type or without.
+    `unchanged`: also for pages that have not changed since they were fetched last, with a type or without. `dropped` is
+    what it raises for a page that goes no further.
 
     An error of its own is logged and costs nothing else: the page goes on to the next pipeline, as it does if the
     module returns None.
@@ -52,12 +59,12 @@ def module(name: str, process: Process, content_types: str | Iterable[str], *, u
         try:
             result = process(item, *spider)
         except BaseException as error:
-            if _matters(tamed(error)):
+            if _matters(tamed(error), dropped):
                 raise
             logger.exception("%s: %s", name, item.url)
             return item
         if isawaitable(result):
-            return _awaited(result, name, item)
+            return _awaited(result, name, item, dropped)
         return item if result is None else result
 
     return called
@@ -72,17 +79,17 @@ def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
     return [pattern.lower() for pattern in patterns]
 
 
-async def _awaited(result: Awaitable[Any], name: str, page: Page) -> Any:
+async def _awaited(result: Awaitable[Any], name: str, page: Page, dropped: type[Exception]) -> Any:
     try:
         item = await result
     except BaseException as error:
-        if _matters(tamed(error)):
+        if _matters(tamed(error), dropped):
             raise
         logger.exception("%s: %s", name, page.url)
         return page
     return page if item is None else item
 
 
-def _matters(error: Exception) -> bool:
+def _matters(error: Exception, dropped: type[Exception]) -> bool:
     """Return whether the module dropped the page on purpose, or something is wrong with more than the module."""
-    return isinstance(error, DropItem) or bool(lack(error))
+    return isinstance(error, dropped) or bool(lack(error))

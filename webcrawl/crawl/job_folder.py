@@ -1,0 +1,59 @@
+"""The JOBDIR before a crawl opens it: it is made, or looked at."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from webcrawl.base.errors import CannotStart
+from webcrawl.base.program import program
+from webcrawl.base.readable import readable
+from webcrawl.store.jobdir.crawls import HIVE, STATE, is_crawl
+from webcrawl.store.lock import Lock
+
+
+def check_name(folder: Path) -> None:
+    """Raises CannotStart for a JOBDIR that cannot be told of."""
+    name = str(folder.absolute())
+    if (shown := readable(name)) != name:
+        raise CannotStart(f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it")
+
+
+def make_folder(folder: Path, spider: str) -> None:
+    """Makes it if it is not there. Raises CannotStart if no crawl can have it."""
+    check_name(folder)
+    if (folder / HIVE).exists():
+        raise CannotStart(f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStart(f"JOBDIR = {folder}: cannot be created ({error.strerror})") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CannotStart(f"JOBDIR = {folder}: is not writable")
+
+
+def check_folder(folder: Path) -> None:
+    """Looks for damage, and for what is no crawl of ours. Raises StoreError or CannotStart.
+
+    Only with the lock: a running crawl changes its files while they are read.
+    """
+    state, log = folder / "state", folder / "logs" / "crawl.log"
+    if not is_crawl(folder):
+        if log.is_file() and log.stat().st_size:  # a new crawl would empty it
+            raise CannotStart(
+                f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+            )
+        theirs = next(filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None)
+        if theirs is not None:
+            raise CannotStart(f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR")
+    if not state.exists():
+        return
+    from webcrawl.crawl.start_check import check_start  # noqa: PLC0415 - a new crawl has nothing to check
+
+    lock = Lock(state)
+    try:
+        lock.add(folder)
+        for damage in check_start(folder):
+            raise damage
+    finally:
+        lock.close()

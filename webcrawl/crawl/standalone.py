@@ -1,0 +1,369 @@
+"""A crawl by itself, in the event loop of whoever opens it: the one loop with its steps, and no framework."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.errors import lack
+from webcrawl.base.model import Status
+from webcrawl.base.own_code import made
+from webcrawl.base.url_text import host_of
+from webcrawl.content.page import Page
+from webcrawl.crawl.assembly import assemble
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.checkpointing import RegularCheckpoints, by_turns
+from webcrawl.crawl.control.in_force import OF_REQUESTS
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.disk_space import DiskSpace
+from webcrawl.crawl.download_outcomes import Outcomes
+from webcrawl.crawl.driver import Driver, Output
+from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip
+from webcrawl.crawl.job_folder import check_folder, make_folder
+from webcrawl.crawl.last_pages import closed
+from webcrawl.crawl.outputs.modules import is_module, module
+from webcrawl.crawl.outputs.news import News
+from webcrawl.crawl.outputs.output import Dropped
+from webcrawl.crawl.outputs.output import Output as CrawlOutput
+from webcrawl.crawl.page_end import PageEnd
+from webcrawl.crawl.page_making import PageMaking
+from webcrawl.crawl.panics import tamed
+from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.periodic import DueTimer, Loop, from_thread
+from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
+from webcrawl.crawl.robots_hearing import RobotsHearing
+from webcrawl.crawl.rules import limits_of
+from webcrawl.crawl.run import Run
+from webcrawl.crawl.running_downloads import GRACE, Capacity, Running
+from webcrawl.crawl.seed_fates import SeedFates
+from webcrawl.crawl.slot_sweep import Sweep
+from webcrawl.crawl.stats_writing import StatsWriting
+from webcrawl.crawl.trip import Trip
+from webcrawl.net.dns_answers import Lookup
+from webcrawl.net.network import Network
+from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
+from webcrawl.urls.seeds.seed_reader import Seeds
+from webcrawl.urls.seeds.seed_source import is_url, list_paths
+
+logger = logging.getLogger(__name__)
+
+LOOK = 1.0  # seconds between two looks whether anything is left
+OUTPUTS: dict[str, str] = {  # by name and in their order; those after NEWS get only new pages
+    "warc": "warc.Warc",
+    "links": "logs.LinkLog",
+    "changes": "tables.Changes",
+    "tables": "tables.Tables",
+    "news": "news.News",
+    "text": "text.Text",
+    "images": "logs.Images",
+    "tags": "tags.Tags",
+    "pagefiles": "pagefiles.PageFiles",
+    "neardup": "logs.NearDuplicates",
+    "skipped": "logs.Skipped",
+    "documents": "documents.Documents",
+}
+Deliver = Callable[[Page], Awaitable[None]]
+
+
+class _Ended(Exception):  # noqa: N818 - reads as what it is
+    """Nobody raises it: no code of a user's chooses links here."""
+
+
+class Standalone:
+    """Opens a crawl, drives it until nothing is left or it is told to stop, and closes it.
+
+    Every page that is news goes to `deliver`, and is finished when that returns.
+    """
+
+    def __init__(self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver) -> None:
+        """`values`: the checked settings; `given`: those that the user has given, as they were written."""
+        self._values, self._deliver, self._given = values, deliver, given
+        self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.run = Run(self._stop, given)
+        self._outputs: list[CrawlOutput] = []
+        self._processors: list[Callable[[Any], Any]] = []
+        self.driver: Driver | None = None  # once it is open
+        self.errors = 0  # pages that ended with one of somebody's code
+
+    # -- the beginning
+
+    async def open(self, seeds: str, limit: int | None) -> None:
+        """Opens the crawl in JOBDIR, new or resumed, and begins it. Raises what stands in its way, in one line."""
+        values, run, folder = self._values, self.run, Path(self._values["JOBDIR"])
+        make_folder(folder, "web")
+        check_folder(folder)
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._of_loop)
+        capacity = Capacity()
+        fits = capacity.fit(values)
+        self.slots = fits.fetches
+        run.open(*self._assembled(seeds, limit, loop))
+        lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
+        self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
+        self.running, self.barrier = Running(), Barrier()
+        self.timer = DueTimer(self.wake)
+        await self._connect(values, seeds)
+        await self._open_outputs()
+        self._begin(values)
+
+    def _assembled(self, seeds: str, limit: int | None, loop: asyncio.AbstractEventLoop) -> tuple[Crawl, Any]:
+        values = self._values
+        return assemble(
+            values,
+            Surroundings(
+                seeds=Seeds(seeds, limit, values["URL_MAX_LENGTH"]) if seeds else None,
+                on_ready=partial(from_thread, loop, self.wake),
+            ),
+            spider="web",
+            arguments={"seeds": seeds, "limit": limit, "since": ""},
+            slots=self.slots,
+        )
+
+    async def _connect(self, values: Mapping[str, Any], seeds: str) -> None:
+        """The network, the crawl and the steps of its loop."""
+        run, network = self.run, self.network
+        parts, visitor = run.crawl.parts, run.visitor
+        hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
+        others = [host_of(url) for url in filter(is_url, list_paths(seeds))]
+        run.fates = fates = SeedFates(run.crawl, hops, others)
+        robots = RobotsHearing(visitor, run.fail, pages=True)
+        end = PageEnd(run.crawl, visitor, robots, run.archiving, self.barrier, _never, network.bandwidth, run.fail)
+        outcomes = Outcomes(
+            [fates.failed],
+            [end.hide],
+            network.clock,
+            whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", True),
+            retry_times=limits_of(values).attempts - 1,
+        )
+        outcomes.uplink = parts.uplink
+        connect(network, parts)
+        network.shortage.on_end = network.bandwidth.on_end = self.wake
+        ahead = self._ahead(values)
+        run.ends.callback(ahead.close)
+        await ahead.begin()
+        self.fetching = Fetching(
+            {"http": network.http, "https": network.http, "ftp": network.ftp, "gopher": network.gopher},
+            outcomes,
+            self.running,
+            parts.moments.request,
+            robots.conditions,
+            [ahead],
+            lambda: None,
+            parts.counters.update,
+            run.fail,
+            whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
+        )
+        self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
+        self.finish, self.hear = end.finished, robots.pages_of
+
+    def _ahead(self, values: Mapping[str, Any]) -> Ahead:
+        ahead = ReadingAhead(self.run.visitor, pdf_process(values))
+        if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
+            return ahead
+        from webcrawl.crawl.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
+
+        return scoring(values, ahead)
+
+    async def _open_outputs(self) -> None:
+        """Opens what OUTPUTS names, in the order in which pages go through it."""
+        for name, path in OUTPUTS.items():
+            if name in self._values["OUTPUTS"] or name == "news":
+                file, _, kind = path.partition(".")
+                output: CrawlOutput = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)(self._values)
+                self._outputs.append(output)
+                output.open(self.run)
+                self._add(output, name)
+
+    def _add(self, output: CrawlOutput, name: str) -> None:
+        asks = bool(getattr(output, "unchanged", False))
+        for before in self._outputs:
+            if asks and isinstance(before, News):
+                before.wanted = True
+        process = getattr(output, "process_item", None)
+        if is_module(output):
+            process = module(name, output.process_item, output.content_types, unchanged=asks)  # type: ignore[attr-defined]
+        if process is not None:
+            self._processors.append(process)
+
+    def _begin(self, values: Mapping[str, Any]) -> None:
+        run, network, folder = self.run, self.network, Path(values["JOBDIR"])
+        run.keeping.open(run.crawl, self.barrier, _never)
+        in_force = run.crawl.parts.in_force
+        in_force.listen(OF_REQUESTS, network.change)
+        in_force.listen(["BANDWIDTH_MAX"], lambda now: network.bandwidth.limit(now["BANDWIDTH_MAX"]))
+        self.driver = Driver(self, self.barrier, values["SCRAPER_SLOT_MAX_ACTIVE_SIZE"])
+        regular = RegularCheckpoints(run.keeping, values["CHECKPOINT_INTERVAL"])
+        regular.begin(run.crawl, self._outputs)
+        space = DiskSpace(folder, values["MIN_FREE_DISK"], self._hold)
+        in_force.listen(["MIN_FREE_DISK"], space.change)
+        space.start()
+        self._stats = StatsWriting(run, folder, lambda: self.errors)
+        self._stats.begin()
+        looking = Loop(self._look)
+        looking.start(LOOK, now=False)
+        sweep = Sweep(run.crawl, network, self.running, lambda: self.is_full, run.fail)
+        for stop in (regular.end, space.stop, looking.stop, sweep.stop, self.timer.stop):
+            run.stops.callback(stop)
+        self.wake()
+
+    # -- the loop
+
+    @property
+    def is_full(self) -> bool:
+        """True if no slot is free."""
+        return 0 < self.slots <= len(self.driver.fetching if self.driver is not None else ())
+
+    def wake(self) -> None:
+        """Has the loop look for what is due."""
+        if self.driver is not None:
+            self.driver.wake()
+
+    def may_begin(self) -> bool:
+        network = self.network
+        return not (self.is_full or network.shortage.paused or network.bandwidth.held or self.run.failed)
+
+    def take(self) -> Trip | None:
+        while True:
+            trip = next_trip(self.run.crawl, self.network.bandwidth, self.timer)
+            if trip is None or trip.link is None or not trip.link.request:
+                return trip
+            self.run.crawl.refuse(trip.link, Status.NO_METHOD)  # a spider's own request, which only that can make
+
+    async def fetch(self, trip: Trip) -> bool:
+        return await self.fetching.fetch(trip, link_of(trip))
+
+    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+        return self.making.pages(trips)
+
+    async def process(self, trip: Trip, output: Output) -> None:
+        pages: Iterable[Page] = _raising(output) if isinstance(output, Exception) else output
+        try:
+            for page in pages:
+                await self._processed(page)
+        except Dropped:
+            return
+        except Exception as error:
+            self.errors += 1
+            logger.exception("Error while handling %s", trip.url)
+            if lack(error):
+                self.run.fail(error)
+
+    async def _processed(self, page: Page) -> None:
+        item: Any = page
+        for process in self._processors:
+            item = process(item)
+            if isawaitable(item):
+                item = await item
+        await self._deliver(item)
+
+    def fail(self, error: Exception) -> None:
+        self.run.fail(error)
+
+    def rest(self) -> None:
+        """Nothing is under way: perhaps nothing is left."""
+        if not (self.run.crawl.pending or any(source() for source in self.run.sources)):
+            self._stop(FINISHED)
+
+    def give_up(self) -> None:
+        """A page is closed whatever it waits for: nobody has to be told."""
+
+    def _look(self) -> None:
+        driver = self.driver
+        if driver is not None:
+            driver.look()
+            if not driver.busy:
+                self.rest()
+
+    def _hold(self, why: str) -> str:
+        self.run.crawl.parts.hold(why)
+        self.wake()
+        return f"nothing is fetched ({why})" if why else "fetching resumes"
+
+    def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A lack that no part of the crawl has noticed ends it: a page would count as done that is not."""
+        error = context.get("exception")
+        if isinstance(error, Exception) and lack(error) and not self.run.over:
+            self.run.fail(error)
+        else:
+            loop.default_exception_handler(context)
+
+    # -- the end
+
+    def _stop(self, reason: str) -> None:
+        if not self._over.done():
+            self._over.set_result(reason)
+
+    async def until_over(self) -> str:
+        """Wait until nothing is left, or the crawl has failed. Return the reason."""
+        return await asyncio.shield(self._over)
+
+    async def close(self, reason: str) -> None:
+        """Takes the last checkpoint, and lets go of everything. What is under way is left to the next run.
+
+        Raises why the crawl could not keep what it did, if it could not.
+        """
+        run = self.run
+        self._stop(reason)
+        if run.is_open:
+            try:
+                await self._end()
+            finally:
+                self._close_parts(self._over.result())
+                await self.network.close()
+        if run.failed is not None:
+            raise run.failed
+
+    async def _end(self) -> None:
+        run, driver = self.run, self.driver
+        if driver is not None:
+            drained = driver.close()
+            self.running.abandon()
+            driver.cancel()
+            try:
+                await asyncio.wait_for(asyncio.shield(drained), GRACE)
+            except TimeoutError:
+                driver.forsake()
+        run.stops.close()
+        for output in reversed(self._outputs):
+            await closed(partial(_close, output), lambda: True)
+        try:
+            run.archiving.end()
+            run.crawl.parts.unkept.report()
+            await run.checkpoint(last=True)
+            await by_turns(run.crawl.followers.rest())
+        except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
+            run.fail(tamed(error))
+
+    def _close_parts(self, reason: str) -> None:
+        run = self.run
+        run.keeping.over = True
+        run.ends.close()
+        if self.driver is not None:
+            self._stats.save(STORE_FAILED if run.failed is not None else reason)
+        try:
+            run.crawl.close()
+        except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
+            run.fail(error)
+
+
+async def _close(output: CrawlOutput) -> None:
+    closing = output.close_spider()
+    if isawaitable(closing):
+        await closing
+
+
+def _raising(error: Exception) -> Iterable[Page]:
+    """No page, but the reason."""
+    yield from ()
+    raise error
+
+
+def _never() -> bool:
+    """Nobody awaits a download of a page's own here."""
+    return False

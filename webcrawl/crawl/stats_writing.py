@@ -1,0 +1,88 @@
+"""The crawl's counters, in stats.json, at every checkpoint and at the end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from webcrawl.base.dates import iso
+from webcrawl.crawl.run import Run
+from webcrawl.record.statistics.statistics import figures as statistics_of
+from webcrawl.store.jobdir import stats_file
+
+logger = logging.getLogger(__name__)
+
+
+class StatsWriting:
+    """`reason` is null while the crawl runs. Times are of this run, counters of the whole crawl."""
+
+    def __init__(
+        self,
+        run: Run,
+        folder: Path,
+        errors: Callable[[], int],
+        tell: Callable[[dict[str, Any]], object] | None = None,
+    ) -> None:
+        """`errors`: how many pages ended with an error of somebody's code. `tell` gets the figures each time."""
+        self._run, self._folder, self._errors, self._tell = run, folder, errors, tell
+        self._started, self._begun = time.time(), time.monotonic()
+
+    def begin(self) -> None:
+        """The file says from now on what each checkpoint has."""
+        run, folder = self._run, self._folder
+        run.keeping.kept = run.crawl.stats() | {"statistics": self._tables()}
+        run.keeping.taken.append(self.save)
+        if stats_file.read(folder).get("reason") is not None:  # how the run before this one ended
+            self.save()
+
+    def save(self, reason: str | None = None) -> None:
+        """Replaces the file as a whole. Failing to write it is logged, and does not end the crawl."""
+        run = self._run
+        taken = run.crawl.parts.db.presence.taken_away()
+        if taken is not None and taken.path == self._folder:  # another folder may be there, which is not ours
+            return
+        figures, tables = self._figures(reason), run.kept_tables(self._tables())
+        run.keeping.kept = figures | {"statistics": tables}
+        if self._tell is not None:
+            self._tell(figures)
+        try:
+            stats_file.write(self._folder, _text(figures | {"statistics": tables}))
+        except OSError as error:
+            logger.warning("%s: not written: %s", self._folder / stats_file.NAME, error)
+
+    def _tables(self) -> dict[str, Any]:
+        parts = self._run.crawl.parts
+        revisits = parts.revisiting.counts.figures() if parts.revisiting is not None else None
+        tables = statistics_of(parts.statistics)
+        return tables | {"revisits": revisits.histograms()} if revisits is not None else tables
+
+    def _figures(self, reason: str | None) -> dict[str, Any]:
+        run = self._run
+        return {
+            "reason": reason,
+            "started": iso(int(self._started), fraction=False),
+            "at": iso(int(time.time()), fraction=False),
+            "seconds": round(time.monotonic() - self._begun, 1),
+            **run.kept(run.crawl.stats()),
+            "bound": run.crawl.outlook.bound(),
+            **self._unreached(reason),
+            "errors": self._errors(),
+        }
+
+    def _unreached(self, reason: str | None) -> dict[str, list[str]]:
+        """Why the seeds gave nothing, of a crawl that ended with nothing."""
+        fates = self._run.fates
+        if fates is None or reason != stats_file.FINISHED or not fates.hopeless:
+            return {}
+        return {stats_file.UNREACHED: fates.lines()}
+
+
+def _text(figures: dict[str, Any]) -> str:
+    """One line per counter, and one per table of the statistics."""
+    tables = figures.pop("statistics")
+    lines = ",\n  ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in tables.items())
+    return f'{json.dumps(figures, indent=1)[:-2]},\n "statistics": {{\n  {lines}\n }}\n}}\n'
