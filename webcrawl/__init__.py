@@ -1,4 +1,4 @@
-"""Mercator's web crawler, reborn as a Scrapy project."""
+"""Mercator's web crawler, reborn as a Scrapy project; and a library: `webcrawl.crawl(…)`, `webcrawl.pages(…)`."""
 
 from importlib import import_module
 from typing import Any
@@ -6,10 +6,18 @@ from typing import Any
 __version__ = "0.1.0"
 
 # Imported when somebody asks for them: the core runs without Scrapy, and a command of any project imports this package.
-_LATER = {"WebcrawlAddon": "webcrawl.adapter.addon"}
+_LATER = {
+    "Page": "webcrawl.content.page",
+    "WebSpider": "webcrawl.adapter.spiders.web",
+    "WebcrawlAddon": "webcrawl.adapter.addon",
+    "open_output": "webcrawl.adapter.pipelines.output",
+    "pages": "webcrawl.library",
+}
 
 
 def __getattr__(name: str) -> Any:
+    if name == "crawl":
+        return import_module("webcrawl.crawl")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)

@@ -21,7 +21,7 @@ ROOMS = {  # from the ground up: a room, and the rooms that its modules may impo
     "tools": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter"},
     "lab": {"base", "store", "urls", "content", "net", "frontier", "record", "crawl", "adapter", "tools"},
 }
-DOORS = {"__main__", "commands", "items", "settings"}  # the documented modules beside the rooms
+DOORS = {"__main__", "commands", "items", "library", "settings"}  # the documented modules beside the rooms
 WITH_SCRAPY = (
     *("webcrawl.adapter", "webcrawl.tools.commands", "webcrawl.tools.tool_command", "webcrawl.lab.commands"),
     *("webcrawl.tools.tool_command", "webcrawl.lab.members", "webcrawl.__main__"),

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import partial
 
 from scrapy import Request
 from scrapy.http import Response
 
 from webcrawl.base.model import Exchange, Link, Timings
-from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.link_kinds import PageLink
 from webcrawl.content.page import Page
-from webcrawl.crawl.page_links import LISTINGS
+from webcrawl.crawl.page_reading import read_page
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 
@@ -23,14 +21,7 @@ def looked_at(
 ) -> Iterator[Page | Request]:
     """The page, and a request for each link to follow: before filters and seen store, which only a crawl has."""
     followed = frozenset(sources)
-    page = Page.of(Link(response.url), exchange_of(response))
-    reader = DocumentReader(followed, anchor_text=True)
-    content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-    read = LISTINGS.get(page.content_type, partial(reader.links, headers=page.headers))
-    found = read(response.body, content_type, response.url)
-    reader.add_headers(found, page.headers, response.url)
-    page.base, page.encoding, page.found = found.base, found.encoding, found
-    page.title, page.meta_robots = found.title, found.meta_robots
+    page = read_page(Link(response.url), exchange_of(response), followed)
     yield page
     for link in choose(page) if 200 <= response.status < 300 else ():
         if link.kind in followed:

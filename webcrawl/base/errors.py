@@ -39,3 +39,7 @@ def with_place(error: BaseException) -> str:
     """Return an unexpected error, and the line of code that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {last.filename} line {last.lineno}"
+
+
+class NothingFetched(Exception):  # noqa: N818 - reads as what it is
+    """No seed has an answer, and nothing is left that could have one; the message has the reasons."""

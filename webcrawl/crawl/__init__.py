@@ -5,3 +5,20 @@ Public: `assembly` (settings become a crawl), `crawl.Crawl`, `parts`, `visitor.V
 share one, `revisit` for pages that are fetched again, `metrics` for those who watch. All else is a
 part of these.
 """
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _CallablePackage(ModuleType):
+    """`webcrawl.crawl` is this package, and also the function of the library, which has the same name."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A crawl as an iterator of its pages: see `webcrawl.library.crawl`."""
+        from webcrawl.library import crawl  # noqa: PLC0415 - only the library needs it
+
+        return crawl(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallablePackage

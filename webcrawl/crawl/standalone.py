@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -11,7 +13,7 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.errors import lack
+from webcrawl.base.errors import NothingFetched, lack
 from webcrawl.base.model import Status
 from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
@@ -72,7 +74,7 @@ Deliver = Callable[[Page], Awaitable[None]]
 
 
 class _Ended(Exception):  # noqa: N818 - reads as what it is
-    """Nobody raises it: no code of a user's chooses links here."""
+    """Raised for a page that is beyond the crawl's limit: the next run has it again."""
 
 
 class Standalone:
@@ -85,10 +87,11 @@ class Standalone:
         """`values`: the checked settings; `given`: those that the user has given, as they were written."""
         self._values, self._deliver, self._given = values, deliver, given
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self.run = Run(self._stop, given)
+        self.run = Run(self.stop, given)
         self._outputs: list[CrawlOutput] = []
         self._processors: list[Callable[[Any], Any]] = []
         self.driver: Driver | None = None  # once it is open
+        self._delivered = 0  # pages in this run
         self.errors = 0  # pages that ended with one of somebody's code
 
     # -- the beginning
@@ -205,6 +208,7 @@ class Standalone:
         space.start()
         self._stats = StatsWriting(run, folder, lambda: self.errors)
         self._stats.begin()
+        self._begun, self._before = time.monotonic(), Counter(run.crawl.parts.counters)
         looking = Loop(self._look)
         looking.start(LOOK, now=False)
         sweep = Sweep(run.crawl, network, self.running, lambda: self.is_full, run.fail)
@@ -248,6 +252,8 @@ class Standalone:
                 await self._processed(page)
         except Dropped:
             return
+        except _Ended:
+            trip.abandoned = True
         except Exception as error:
             self.errors += 1
             logger.exception("Error while handling %s", trip.url)
@@ -260,7 +266,13 @@ class Standalone:
             item = process(item)
             if isawaitable(item):
                 item = await item
+        most = self._values["CLOSESPIDER_ITEMCOUNT"]
+        if 0 < most <= self._delivered:
+            raise _Ended
+        self._delivered += 1
         await self._deliver(item)
+        if self._delivered == most:
+            self.stop("closespider_itemcount")
 
     def fail(self, error: Exception) -> None:
         self.run.fail(error)
@@ -268,7 +280,7 @@ class Standalone:
     def rest(self) -> None:
         """Nothing is under way: perhaps nothing is left."""
         if not (self.run.crawl.pending or any(source() for source in self.run.sources)):
-            self._stop(FINISHED)
+            self.stop(FINISHED)
 
     def give_up(self) -> None:
         """A page is closed whatever it waits for: nobody has to be told."""
@@ -277,8 +289,18 @@ class Standalone:
         driver = self.driver
         if driver is not None:
             driver.look()
+            self._heed_limits()
             if not driver.busy:
                 self.rest()
+
+    def _heed_limits(self) -> None:
+        values, counters = self._values, self.run.crawl.parts.counters
+        if 0 < values["CLOSESPIDER_TIMEOUT"] <= time.monotonic() - self._begun:
+            self.stop("closespider_timeout")
+        if 0 < values["CLOSESPIDER_PAGECOUNT"] <= counters["answers"] - self._before["answers"]:
+            self.stop("closespider_pagecount")
+        if 0 < values["CLOSESPIDER_BYTES"] <= counters["bytes"] - self._before["bytes"]:
+            self.stop("closespider_bytes")
 
     def _hold(self, why: str) -> str:
         self.run.crawl.parts.hold(why)
@@ -295,7 +317,8 @@ class Standalone:
 
     # -- the end
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str) -> None:
+        """Has `until_over` return this reason, unless it has one already."""
         if not self._over.done():
             self._over.set_result(reason)
 
@@ -303,13 +326,17 @@ class Standalone:
         """Wait until nothing is left, or the crawl has failed. Return the reason."""
         return await asyncio.shield(self._over)
 
+    def stats(self) -> dict[str, Any]:
+        """All counters by name; none before it is open."""
+        return self.run.kept(self.run.crawl.stats()) if self.run.is_open else {}
+
     async def close(self, reason: str) -> None:
         """Takes the last checkpoint, and lets go of everything. What is under way is left to the next run.
 
         Raises why the crawl could not keep what it did, if it could not.
         """
         run = self.run
-        self._stop(reason)
+        self.stop(reason)
         if run.is_open:
             try:
                 await self._end()
@@ -318,6 +345,8 @@ class Standalone:
                 await self.network.close()
         if run.failed is not None:
             raise run.failed
+        if self._over.result() == FINISHED and run.fates is not None and not run.fates.got:
+            raise NothingFetched("; ".join(run.fates.lines()) or self._no_seeds())
 
     async def _end(self) -> None:
         run, driver = self.run, self.driver
@@ -350,6 +379,10 @@ class Standalone:
             run.crawl.close()
         except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
             run.fail(error)
+
+    def _no_seeds(self) -> str:
+        bad = self.run.crawl.parts.seeding.bad
+        return f"no seed has an answer{f': {bad} of the lines are no seeds' if bad else ''}"
 
 
 async def _close(output: CrawlOutput) -> None:

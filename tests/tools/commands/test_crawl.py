@@ -17,6 +17,7 @@ from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
 from webcrawl.adapter.extensions.disk_space import DiskSpace
+from webcrawl.crawl import disk_space
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
 

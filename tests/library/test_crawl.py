@@ -1,0 +1,330 @@
+"""`webcrawl.crawl` in a program: pages one at a time, however it runs, and nothing lost when it stops."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from http import HTTPStatus
+
+import pytest
+
+import webcrawl
+from tests.support.places import ROOT
+from tests.support.plain_site import Site, serving
+from webcrawl.crawl.checks import SettingError
+from webcrawl.library import NothingFetched
+from webcrawl.store.errors import StateLocked
+from webcrawl.store.jobdir import stats_file
+
+PAGES = 12  # of the site
+QUICK = {
+    "user_agent": "mybot/1.0 (+https://example.org/bot)",
+    "private_networks_allowed": ["127.0.0.0/8"],
+    "politeness_min_delay": 0,
+    "politeness_factor": 0,
+    "min_free_disk": 0,
+}
+
+
+class Tree(Site):
+    """Each page links to two others."""
+
+    def answer(self):
+        number = int(self.path[1:] or 1) if self.path[1:].isdecimal() or self.path == "/" else 0
+        if not 0 < number <= PAGES:
+            self.say(HTTPStatus.NOT_FOUND, b"", content_type="text/html")
+            return
+        links = "".join(f"<a href=/{to}>{to}</a>" for to in (2 * number, 2 * number + 1) if to <= PAGES)
+        self.say(HTTPStatus.OK, f"<title>Page {number}</title>{links}".encode(), content_type="text/html")
+
+
+@pytest.fixture(name="site", scope="module")
+def _site():
+    with serving(Tree) as address:
+        yield f"{address}/"
+
+
+def crawl(site, jobdir=None, **more):
+    port = str(site).rstrip("/").rpartition(":")[2]
+    return webcrawl.crawl(site, jobdir, **{**QUICK, "ports_allowed": [port], **more})
+
+
+def numbers(pages):
+    return sorted(int(page.title.removeprefix("Page ")) for page in pages)
+
+
+ALL = [*range(1, PAGES + 1)]
+
+
+class TestPages:
+    def test_for(self, site):
+        """Where no event loop runs, `for` has all pages, and says why it ended."""
+        one = crawl(site)
+
+        assert numbers(one) == ALL
+        assert one.reason == "finished"
+        assert one.stats["pages"] == PAGES
+
+    def test_async_for(self, site):
+        """In a loop that runs already, `async for` has them."""
+
+        async def main():
+            return [page async for page in crawl(site)]
+
+        assert numbers(asyncio.run(main())) == ALL
+
+    def test_for_in_a_loop_that_runs(self, site):
+        """A plain `for` would hold up the event loop: it is refused."""
+
+        async def main():
+            iter(crawl(site))
+
+        with pytest.raises(TypeError, match="use `async for`"):
+            asyncio.run(main())
+
+    def test_without_a_folder_nothing_is_left(self, site):
+        """The temporary folder is gone when the loop ends."""
+        one = crawl(site)
+        for _ in one:
+            assert one.jobdir.is_dir()
+
+        assert not one.jobdir.exists()
+
+    def test_several_at_once(self, site):
+        """Crawls of one program do not know each other."""
+
+        async def main():
+            return await asyncio.gather(*(asyncio.to_thread(list, crawl(site)) for _ in range(3)))
+
+        assert [numbers(pages) for pages in asyncio.run(main())] == [ALL] * 3
+
+    def test_one_folder_for_two(self, site, tmp_path):
+        """The second crawl in a folder is refused, and the first one goes on."""
+        pages = iter(crawl(site, tmp_path))
+        first = next(pages)
+        with pytest.raises(StateLocked):
+            list(crawl(site, tmp_path))
+
+        assert numbers([first, *pages]) == ALL
+
+    def test_no_scrapy(self, site):
+        """Neither Scrapy nor Twisted is loaded."""
+        port = site.rstrip("/").rpartition(":")[2]
+        code = (
+            "import sys, webcrawl\n"
+            f"pages = list(webcrawl.crawl({site!r}, **{ ({**QUICK, 'ports_allowed': [port]})!r}))\n"
+            "print(len(pages), {'scrapy', 'twisted'} & set(sys.modules))"
+        )
+        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+        assert run.stdout == f"{PAGES} set()\n", run.stderr
+
+
+class TestSeeds:
+    def test_any_iterable(self, site):
+        """URLs of a generator are seeds, and no more of them are taken than asked for."""
+        seeds = (f"{site}{number}" for number in (5, 9, 10))
+        port = site.rstrip("/").rpartition(":")[2]
+        pages = webcrawl.crawl(seeds, limit=2, follow=False, ports_allowed=[port], **QUICK)
+
+        assert numbers(pages) == [5, 9]
+
+    def test_a_comma_in_a_url(self, site):
+        """A URL is one seed, whatever is in it."""
+        port = site.rstrip("/").rpartition(":")[2]
+        pages = list(webcrawl.crawl(f"{site}1,2", ports_allowed=[port], **QUICK))
+
+        assert [(page.url, page.status) for page in pages] == [(f"{site}1,2", HTTPStatus.NOT_FOUND)]
+
+    def test_a_file(self, site, tmp_path):
+        """A path is a list of them."""
+        (tmp_path / "seeds.txt").write_text(f"{site}7\n")
+        port = site.rstrip("/").rpartition(":")[2]
+
+        assert numbers(webcrawl.crawl(tmp_path / "seeds.txt", ports_allowed=[port], **QUICK)) == [7]
+
+    def test_no_seed_has_an_answer(self):
+        """The loop says why, and does not just end."""
+        more = {"host_patience": 1, "host_retry_wait": 0.2, "outage_end_wait": 1}
+        with pytest.raises(NothingFetched, match=r"127\.0\.0\.1:1: the connection is refused"):
+            list(crawl("http://127.0.0.1:1/", **more))
+
+    def test_lines_that_are_no_seeds(self):
+        """So if there is none that could be read."""
+        with pytest.raises(NothingFetched, match="1 of the lines are no seeds"):
+            list(webcrawl.crawl(["not a url"], **QUICK))
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("more", "line"),
+        [
+            ({"user_agnt": "x"}, "user_agnt: no setting of this name; is user_agent meant?"),
+            ({"settings": {"FEEDS": {}}}, "feeds: no setting of this name"),
+            ({"render": "auto"}, "RENDER: is for a crawl in Scrapy's process"),
+        ],
+    )
+    def test_that_have_no_effect(self, more, line):
+        """They are refused before anything is fetched."""
+        with pytest.raises(TypeError, match=line):
+            webcrawl.crawl("http://a.test/", **more)
+
+    @pytest.mark.parametrize("more", [{"concurrent_requests": "many"}, {"scope": "moon"}, {"outputs": "requests"}])
+    def test_that_are_impossible(self, more):
+        """So are values that cannot be."""
+        with pytest.raises(SettingError):
+            webcrawl.crawl("http://a.test/", **more)
+
+    def test_limits(self, site, tmp_path):
+        """CLOSESPIDER_ITEMCOUNT hands over so many pages, and the next run the others."""
+        one = crawl(site, tmp_path, closespider_itemcount=5)
+        first = numbers(one)
+
+        assert (len(first), one.reason) == (5, "closespider_itemcount")
+        assert sorted(first + numbers(crawl(site, tmp_path))) == ALL
+
+
+class TestStopping:
+    def test_break(self, site, tmp_path):
+        """The page in hand is not finished: the next loop has it again, and all others once."""
+        one, before = crawl(site, tmp_path), []
+        for page in one:
+            before.append(page)
+            if len(before) == 4:
+                break
+
+        assert (one.reason, stats_file.read(tmp_path)["reason"]) == ("stopped", "stopped")
+        assert sorted(numbers(before[:-1]) + numbers(crawl(site, tmp_path))) == ALL
+
+    def test_an_exception(self, site, tmp_path):
+        """It comes out of the loop as it was, and the crawl has stopped."""
+        one = crawl(site, tmp_path)
+
+        def loop():
+            for _ in one:
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            loop()
+
+        assert one.reason == "stopped"
+        assert numbers(crawl(site, tmp_path)) == ALL
+
+    def test_a_cancelled_task(self, site, tmp_path):
+        """So has that of a task that is cancelled."""
+        one = crawl(site, tmp_path)
+
+        async def forever():
+            async for _ in one:
+                await asyncio.sleep(60)
+
+        async def main():
+            task = asyncio.create_task(forever())
+            while not one.stats.get("pages"):
+                await asyncio.sleep(0.01)
+                if one.stats.get("answers", 0) > 0:
+                    break
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert one.reason == "stopped"
+        assert numbers(crawl(site, tmp_path)) == ALL
+
+    def test_a_context(self, site):
+        """At its end the crawl has stopped."""
+
+        async def main():
+            async with crawl(site) as one:
+                pages = aiter(one)
+                await anext(pages)
+            return one.reason
+
+        assert asyncio.run(main()) == "stopped"
+
+    def test_the_end_of_the_program(self, site, tmp_path):
+        """A program that ends with a loop in hand takes a checkpoint."""
+        port = site.rstrip("/").rpartition(":")[2]
+        given = {**QUICK, "ports_allowed": [port]}
+        code = f"import webcrawl; pages = iter(webcrawl.crawl({site!r}, {str(tmp_path)!r}, **{given!r})); next(pages)"
+        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+        assert (run.returncode, run.stderr) == (0, "")
+        assert stats_file.read(tmp_path)["reason"] == "stopped"
+
+    def test_no_thread_is_left(self, site):
+        """The crawl's threads end with it."""
+        before = threading.active_count()
+        for _ in crawl(site):
+            break
+
+        assert threading.active_count() <= before
+
+    def test_a_kill(self, site, tmp_path):
+        """Whatever a killed program had not finished comes again; what it had finished at a checkpoint does not."""
+        port = site.rstrip("/").rpartition(":")[2]
+        given = {**QUICK, "ports_allowed": [port], "checkpoint_interval": 0.1}
+        code = (
+            "import os, time, webcrawl\n"
+            f"for number, page in enumerate(webcrawl.crawl({site!r}, {str(tmp_path)!r}, **{given!r})):\n"
+            "    print(page.title, flush=True)\n"
+            "    time.sleep(0.2)\n"
+            "    if number == 5: os.kill(os.getpid(), 9)"
+        )
+        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        killed = [int(line.removeprefix("Page ")) for line in run.stdout.splitlines()]
+        rest = numbers(crawl(site, tmp_path))
+
+        assert len(killed) == 6, run.stderr
+        assert sorted({*killed, *rest}) == ALL
+        assert killed[0] not in rest
+        assert killed[-1] in rest
+
+
+class TestFiles:
+    def test_an_output_has_each_page_once(self, site, tmp_path):
+        """A line that was written with a page that was not finished is not in the file, and comes with the page."""
+        for most in (3, 100):
+            one = crawl(site, tmp_path)
+            titles = one.open_output("titles.txt")
+            for number, page in enumerate(one):
+                titles.write(f"{page.title}\n".encode())
+                if number == most:
+                    break
+
+        lines = (tmp_path / "titles.txt").read_text().splitlines()
+        assert sorted(lines) == sorted(f"Page {number}" for number in ALL)
+
+    @pytest.mark.parametrize("path", ["../x", "stats.json", "state/crawl.db"])
+    def test_no_output_elsewhere(self, site, path):
+        """It may be neither outside of the folder nor one of the crawl's own files."""
+        one = crawl(site)
+        next(pages := iter(one))
+        with pytest.raises(ValueError, match="an output is a file below JOBDIR"):
+            one.open_output(path).write(b"x")
+        del pages
+
+    def test_nothing_is_written_without_a_crawl(self, site):
+        """Before the first page there is no file."""
+        with pytest.raises(RuntimeError, match="nothing can be written"):
+            crawl(site).open_output("x").write(b"x")
+
+    def test_pages_of_an_archive(self, site, tmp_path):
+        """`pages` has what the crawl has archived, as it was handed over."""
+        found = {page.url: (page.title, page.body, len(page.links)) for page in crawl(site, tmp_path)}
+
+        assert {page.url: (page.title, page.body, len(page.links)) for page in webcrawl.pages(tmp_path)} == found
+
+    def test_no_archive(self, tmp_path):
+        """A folder without one is an error."""
+        with pytest.raises(FileNotFoundError, match="no WARC files"):
+            list(webcrawl.pages(tmp_path))
+
+    def test_text_and_documents(self, site, tmp_path):
+        """OUTPUTS writes what it writes in Scrapy's process."""
+        list(crawl(site, tmp_path, outputs="warc cdxj links text skipped tags neardup pagefiles images"))
+
+        assert (tmp_path / "tags.tsv").read_text().startswith(f"title\t{PAGES}\t")
+        assert (tmp_path / "logs/links.log").read_text().count("\n") == PAGES - 1
+        assert len(list((tmp_path / "text").iterdir())) == 1

@@ -1,0 +1,556 @@
+"""The library: `webcrawl.crawl(…)` crawls and hands over pages, `webcrawl.pages(…)` reads what a crawl archived.
+
+A crawl runs in a thread of its own, whatever the caller is: a script, a notebook, a server. It needs no Scrapy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
+from importlib.util import find_spec
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from weakref import WeakSet
+
+from webcrawl.base.errors import NothingFetched
+from webcrawl.base.loading import missing
+from webcrawl.base.outputs import LIBRARIES, READ_LINKS
+from webcrawl.base.settings import SETTINGS
+from webcrawl.content.html.link_kinds import KINDS
+from webcrawl.content.page import Page
+from webcrawl.crawl.checks import SettingError, check
+from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE
+from webcrawl.crawl.checks.scrapys import mistyped
+from webcrawl.crawl.trip import Trip, page_under_way
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
+from webcrawl.urls.seeds.seed_source import SeedError
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.outputs.output import PipelineOutput
+    from webcrawl.crawl.standalone import Standalone
+
+__all__ = ["Crawling", "NothingFetched", "Pages", "SettingError", "crawl", "pages"]
+
+Seeds = str | PathLike[str] | Iterable[str]
+ARGUMENTS = {"scope": "URL_SCOPE", "follow": "URL_FOLLOW", "languages": "FOCUS_LANGUAGES"}  # as of the spider `web`
+BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
+SCRAPYS = {  # settings of Scrapy's that a crawl by itself heeds, with their defaults
+    "DOWNLOAD_BIND_ADDRESS": None,
+    "DOWNLOAD_DELAY": 0,
+    "DOWNLOAD_FAIL_ON_DATALOSS": None,
+    "DOWNLOAD_MAXSIZE": 1 << 30,
+    "DOWNLOAD_TLS_MAX_VERSION": None,
+    "DOWNLOAD_TLS_MIN_VERSION": None,
+    "DOWNLOAD_VERIFY_CERTIFICATES": False,
+    "DOWNLOADER_CLIENT_TLS_CIPHERS": "DEFAULT",
+    "DEPTH_LIMIT": 0,
+    "REDIRECT_ENABLED": None,
+    "REDIRECT_MAX_TIMES": None,
+    "RETRY_ENABLED": None,
+    "RETRY_HTTP_CODES": None,
+    "RETRY_TIMES": None,
+    "URLLENGTH_LIMIT": None,
+    "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 5_000_000,
+    "CLOSESPIDER_ITEMCOUNT": 0,
+    "CLOSESPIDER_PAGECOUNT": 0,
+    "CLOSESPIDER_TIMEOUT": 0,
+    "FOCUS_LANGUAGES": None,
+}
+# What other parts of a Scrapy process do: there it can be had
+_OF_SCRAPYS_PROCESS = """
+    CONTROL DOWNLOADER_MIDDLEWARES ERROR_BREAKER FOREIGN_HANDLERS_ALLOWED HIVE_DRONE HIVE_DRONES HIVE_LEASE HIVE_NAME
+    HIVE_PARTITION ITEM_PIPELINES LOG_LEVEL MAX_IDLE_TIME_BEFORE_CLOSE METRICS_FILE METRICS_PORT OUTPUT_STORE
+    OUTPUT_STORE_KEEP REDIS_PASSWORD_FILE REDIS_START_URLS_KEY REDIS_URL RENDER RENDER_SHARE WEBSUB_ADDRESS WEBSUB_HOST
+    WEBSUB_PORT
+"""
+OF_SCRAPYS_PROCESS = frozenset(_OF_SCRAPYS_PROCESS.split())
+ANSWERS_WITHIN = 1.0  # seconds, unless the crawl has ended meanwhile
+STOPPED = "stopped"  # the reason of a crawl that its caller wanted no more pages of
+
+
+def crawl(
+    seeds: Seeds,
+    jobdir: str | PathLike[str] | None = None,
+    *,
+    limit: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Crawling:
+    """A crawl from these seeds, as an iterator of its pages.
+
+    `seeds`: a URL, a file with a list of them, or any iterable of URLs. `limit`: how many of them are taken. `jobdir`:
+    the folder of the crawl, which the next call with the same folder resumes; without one nothing is kept. Settings are
+    keywords in small letters (`user_agent="…"`) or a dict (`settings={"USER_AGENT": "…"}`); `scope`, `follow` and
+    `languages` are those of the spider `web`.
+
+    Use `async for`, or `for` where no event loop runs. A page is finished when the next one is asked for. Raise
+    TypeError for an unknown setting, and SettingError for an impossible value. The loop raises NothingFetched if no
+    seed has an answer, and StoreError if the crawl cannot keep what it does.
+    """
+    given = _given({**(settings or {}), **more}, jobdir)
+    return Crawling(seeds, limit, given, _checked(given), is_kept=jobdir is not None)
+
+
+class Crawling:
+    """A crawl that hands over its pages. As a context manager it is stopped, with a checkpoint, at the end."""
+
+    def __init__(
+        self, seeds: Seeds, limit: int | None, given: Mapping[str, Any], values: Mapping[str, Any], *, is_kept: bool
+    ) -> None:
+        self._seeds, self._limit, self._given, self._values, self._is_kept = seeds, limit, given, values, is_kept
+        self._running: _Thread | None = None
+        self.reason: str | None = None  # why the last iteration ended: "finished", "stopped", or a limit's
+        self._stats: dict[str, Any] = {}
+        self._outputs: dict[str, CallersOutput] = {}
+
+    @property
+    def jobdir(self) -> Path:
+        """The folder of the crawl."""
+        return Path(self._values["JOBDIR"])
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """All counters of the crawl by name, as of now or as of its end."""
+        return self._running.stats() if self._running is not None else self._stats
+
+    def open_output(self, path: str) -> CallersOutput:
+        """A file below the folder that is part of every checkpoint, as of a pipeline (docs/extending.md).
+
+        What is written while a page is handled is there once the page is finished, and only once.
+        """
+        return self._outputs.setdefault(path, CallersOutput(path, lambda: self._running))
+
+    # -- iteration
+
+    def __aiter__(self) -> Pages:
+        return self._pages()
+
+    def __iter__(self) -> Pages:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            raise TypeError("an event loop runs here: use `async for`")
+        return self._pages()
+
+    def _pages(self) -> Pages:
+        if self._running is not None:
+            raise RuntimeError("one loop over the pages of a crawl at a time")
+        self.reason = None
+        if not self._is_kept:
+            self._values = {**self._values, "JOBDIR": tempfile.mkdtemp(prefix="webcrawl-")}
+        self._running = _Thread(self._seeds, self._limit, self._given, self._values, self._ended)
+        return Pages(self._running)
+
+    def _ended(self, reason: str, stats: dict[str, Any]) -> None:
+        """Called in the crawl's thread."""
+        self.reason, self._stats, self._running = reason, stats, None
+        if not self._is_kept:
+            shutil.rmtree(self.jobdir, ignore_errors=True)
+
+    # -- stopping
+
+    def close(self) -> None:
+        """Stops the crawl, if it runs, and waits until its last checkpoint is taken. Raises why that failed."""
+        running = self._running
+        if running is not None:
+            running.stop()
+            running.wait()
+
+    async def aclose(self) -> None:
+        """The same, while the event loop goes on."""
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Pages:
+    """The iterator. Whoever lets go of it, by `break` or by an exception, stops the crawl."""
+
+    def __init__(self, running: _Thread) -> None:
+        self._running, self._handover = running, running.handover
+        self._is_over = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Page:
+        page = None if self._is_over else self._handover.next()
+        if page is None:
+            self._end()
+            raise StopIteration
+        return page
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Page:
+        page = None if self._is_over else await self._handover.anext()
+        if page is None:
+            self._end()
+            raise StopAsyncIteration
+        return page
+
+    def _end(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._running.wait()
+
+    def __del__(self) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._running.stop()
+            if not self._running.is_here:  # else the garbage collector runs in the crawl's own thread
+                self._running.wait(raises=False)
+
+
+class _Entry(NamedTuple):
+    """A page on its way."""
+
+    page: Page
+    trip: Trip | None
+    finish: Callable[[], object]
+
+
+class _Handover:
+    """Pages on their way from the crawl's thread to the caller's, one at a time, in their order."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._pages: deque[_Entry] = deque()
+        self._held: _Entry | None = None  # the page that the caller has
+        self._wake: Callable[[], object] | None = None  # a caller that waits in its event loop
+        self._is_over = False
+
+    async def deliver(self, page: Page) -> None:
+        """In the crawl's thread: wait until the caller is done with the page."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        entry = _Entry(page, page_under_way(), partial(_resolve, loop, done))
+        with self._condition:
+            self._pages.append(entry)
+            self._tell()
+        try:
+            await done
+        except asyncio.CancelledError:
+            with self._condition, suppress(ValueError):
+                self._pages.remove(entry)
+            raise
+
+    def end(self) -> None:
+        """No page comes any more."""
+        with self._condition:
+            self._is_over = True
+            self._pages.clear()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._condition.notify()
+        if self._wake is not None:
+            wake, self._wake = self._wake, None
+            wake()
+
+    def next(self) -> Page | None:
+        """Finish the page before, and wait for the next one; None if there is none any more."""
+        self._done()
+        with self._condition:
+            while not (self._pages or self._is_over):
+                self._condition.wait()
+            return self._taken()
+
+    async def anext(self) -> Page | None:
+        """The same, in the caller's event loop."""
+        self._done()
+        while True:
+            with self._condition:
+                if self._pages or self._is_over:
+                    return self._taken()
+                loop = asyncio.get_running_loop()
+                comes: asyncio.Future[None] = loop.create_future()
+                self._wake = partial(_resolve, loop, comes)
+            await comes
+
+    def _done(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.finish()
+
+    def _taken(self) -> Page | None:
+        if not self._pages:
+            return None
+        self._held = self._pages.popleft()
+        return self._held.page
+
+    def write_with_page(self, write: Callable[[], object]) -> bool:
+        """Has something written when the page that the caller has is finished. False if it has none."""
+        trip = self._held.trip if self._held is not None else None
+        if trip is None:
+            return False
+        trip.writes = [*(trip.writes or ()), write]
+        return True
+
+
+def _resolve(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+    """From another thread: whoever waits for the future in this loop goes on, if the loop still runs."""
+    with suppress(RuntimeError):  # it is closed
+        loop.call_soon_threadsafe(_set, future)
+
+
+def _set(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+_RUNNING: WeakSet[_Thread] = WeakSet()
+
+
+class _Thread:
+    """The thread of a crawl, with an event loop of its own."""
+
+    def __init__(
+        self,
+        seeds: Seeds,
+        limit: int | None,
+        given: Mapping[str, Any],
+        values: Mapping[str, Any],
+        ended: Callable[[str, dict[str, Any]], None],
+    ) -> None:
+        self._seeds, self._limit, self._given, self._values, self._ended = seeds, limit, given, values, ended
+        self.handover = _Handover()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._crawl: Standalone | None = None
+        self._is_told = False  # to stop
+        self._error: BaseException | None = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._main, name="webcrawl", daemon=True)
+        _RUNNING.add(self)
+        self._thread.start()
+
+    @property
+    def is_here(self) -> bool:
+        """True in this very thread."""
+        return threading.current_thread() is self._thread
+
+    def stop(self) -> None:
+        """Has the crawl end with a checkpoint. It may be called twice, from any thread."""
+        with self._lock:
+            self._is_told = True
+            if self._loop is not None and self._crawl is not None:
+                with suppress(RuntimeError):  # it has ended
+                    self._loop.call_soon_threadsafe(self._crawl.stop, STOPPED)
+
+    def wait(self, *, raises: bool = True) -> None:
+        """Wait until it has ended. Raise why it could not be opened, or could not keep what it did."""
+        self._thread.join()
+        error, self._error = self._error, None
+        if error is not None and raises:
+            raise error
+
+    def stats(self) -> dict[str, Any]:
+        """The counters as of now."""
+        with suppress(RuntimeError):  # not open yet
+            return dict(self.asked(lambda crawl: crawl.stats()))
+        return {}
+
+    def asked(self, ask: Callable[[Standalone], Any]) -> Any:
+        """What it returns in the crawl's thread. Raise RuntimeError if no crawl is open."""
+        loop, crawl = self._loop, self._crawl
+        if loop is None or crawl is None:
+            raise RuntimeError("the crawl has ended, or is not open yet")
+
+        async def asked() -> Any:
+            return ask(crawl)
+
+        answer = asyncio.run_coroutine_threadsafe(asked(), loop)
+        while self._thread.is_alive():
+            with suppress(TimeoutError):
+                return answer.result(ANSWERS_WITHIN)
+        raise RuntimeError("the crawl has ended")
+
+    def _main(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=_loop) as runner:
+                runner.run(self._run())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the caller waits
+            self._error = error
+        finally:
+            self.handover.end()
+
+    async def _run(self) -> None:
+        from webcrawl.crawl.standalone import Standalone  # noqa: PLC0415 - half of a crawl's start
+
+        reason, crawl = STOPPED, Standalone(self._values, self._given, self.handover.deliver)
+        stats: dict[str, Any] = {}
+        try:
+            await crawl.open(_list_of(self._seeds, Path(self._values["JOBDIR"])), self._limit)
+            with self._lock:
+                self._loop, self._crawl = asyncio.get_running_loop(), crawl
+                if self._is_told:
+                    crawl.stop(STOPPED)
+            reason = await crawl.until_over()
+        finally:
+            with self._lock:
+                self._crawl = None
+            try:
+                await crawl.close(reason)
+            except Exception:
+                reason = STORE_FAILED
+                raise
+            finally:
+                stats = crawl.stats()
+                self._ended(reason, stats)
+
+
+class CallersOutput:
+    """A file of the caller's: it is opened when something is first written in a run."""
+
+    def __init__(self, path: str, running: Callable[[], _Thread | None]) -> None:
+        self._path, self._running = path, running
+        self._opened: tuple[_Thread, PipelineOutput] | None = None
+
+    def write(self, data: bytes) -> None:
+        """Appends all of `data`, with the page that the caller has.
+
+        Raise RuntimeError if the crawl does not run, and ValueError if the path is none that an output may have.
+        """
+        running = self._running()
+        if running is None:
+            raise RuntimeError(f"{self._path}: nothing can be written before the first page, or after the last one")
+        if self._opened is None or self._opened[0] is not running:
+            self._opened = running, running.asked(self._open)
+        output = self._opened[1]
+        if not running.handover.write_with_page(partial(output.write_now, data)):
+            running.asked(lambda _: output.write_now(data))
+
+    def _open(self, crawl: Standalone) -> PipelineOutput:
+        from webcrawl.crawl.outputs.output import open_output  # noqa: PLC0415 - few need it
+
+        return open_output(crawl.run, self._path)
+
+
+def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
+    """The pages that a crawl has archived, in the order in which they came; robots.txt files are left out.
+
+    `jobdir` may also be a hive's, a WARC file, a folder of them, or a WACZ package. A page that was fetched again, or
+    seen under another URL, is there as often as the archive has it. Raise FileNotFoundError if there is no archive.
+    """
+    from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
+    from webcrawl.record.archives.archives import Archives, Originals  # noqa: PLC0415 - as above
+    from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
+
+    try:
+        files, _ = archive_files([str(jobdir)])
+    except NoArchive as error:
+        raise FileNotFoundError(str(error)) from error
+    with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
+        originals = Originals(Path(folder) / "originals.db")
+        try:
+            for answer in Archives(files, _from_the_beginning, originals, ARCHIVED_TRUNCATE):
+                if answer.found is not None and not answer.found[0].is_own:
+                    yield read_page(*answer.found, KINDS)
+        finally:
+            originals.close()
+
+
+def _from_the_beginning(_: str) -> None:
+    """No earlier reading has come to any place."""
+
+
+# -- what the caller has given
+
+
+def _given(settings: Mapping[str, Any], jobdir: str | PathLike[str] | None) -> dict[str, Any]:
+    """The settings that the caller has given, under their names. Raise TypeError for one that has no effect here."""
+    known = SETTINGS.keys() | SCRAPYS.keys()
+    given = {ARGUMENTS.get(name, name.upper()): value for name, value in settings.items()}
+    for name in given:
+        if name in OF_SCRAPYS_PROCESS:
+            raise TypeError(f"{name}: is for a crawl in Scrapy's process: scrapy crawl web -s {name}=…")
+    unknown = given.keys() - known
+    for name in sorted(unknown):
+        meant = mistyped([name], known).get(name)
+        raise TypeError(f"{name.lower()}: no setting of this name{f'; is {meant.lower()} meant?' if meant else ''}")
+    if "FOCUS_LANGUAGES" in given:
+        given.setdefault("FRONTIER_PRIORITIZER", BY_LANGUAGE)
+    if jobdir is not None:
+        given["JOBDIR"] = str(jobdir)
+    elif "JOBDIR" not in given:
+        given.setdefault("OUTPUTS", "")  # nothing is kept
+    return given
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings as plain values. Raise SettingError."""
+    defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
+    values = check({**defaults, **given}, given.__contains__)
+    outputs = values["OUTPUTS"]
+    for name in outputs:
+        if name == "requests":
+            raise SettingError("OUTPUTS", name, "without requests, which is for a crawl in Scrapy's process")
+        if lacks := [library for library in LIBRARIES.get(name, ()) if find_spec(library) is None]:
+            raise SettingError("OUTPUTS", given["OUTPUTS"], f"without {name} ({missing(*lacks)})")
+    if "changes" in outputs and values["REVISIT_POLICY"] == "none":
+        raise SettingError("OUTPUTS", given["OUTPUTS"], "without changes, or REVISIT_POLICY set")
+    return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+
+
+def _list_of(seeds: Seeds, folder: Path) -> str:
+    """The place of the list of seeds, as the crawl reads it: URLs are written into the folder, so that it can resume.
+
+    The same URLs have the same file: the next run goes on behind those that were read.
+    """
+    if isinstance(seeds, PathLike) or (isinstance(seeds, str) and "://" not in seeds):
+        return str(seeds)
+    if isinstance(seeds, str) and "," not in seeds:
+        return seeds
+    place = folder / "seeds"
+    place.mkdir(parents=True, exist_ok=True)
+    new, digest = place / "new", blake2b(digest_size=8)
+    with new.open("w", encoding="utf-8") as file:
+        for url in (seeds,) if isinstance(seeds, str) else seeds:
+            line = f"{str(url).strip()}\n"
+            digest.update(line.encode())
+            file.write(line)
+    if not new.stat().st_size:
+        raise SeedError("no seeds: the list is empty")
+    return str(new.replace(place / f"{digest.hexdigest()}.txt"))
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """The fastest one at hand."""
+    if find_spec("uvloop") is None:
+        return asyncio.new_event_loop()
+    import uvloop  # noqa: PLC0415 - it may be missing
+
+    return uvloop.new_event_loop()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """A crawl whose iterator is still kept at the end of the program stops with a checkpoint as well."""
+    running = [*_RUNNING]
+    for one in running:
+        one.stop()
+    for one in running:
+        one.wait(raises=False)
