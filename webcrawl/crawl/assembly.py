@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.model import Link
 from webcrawl.base.own_code import made
-from webcrawl.base.ports import Ports
 from webcrawl.base.settings.crawl_settings import AUTO
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import Ports, host_of
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.names import NONE

@@ -17,8 +17,7 @@ from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.commands.console import complain, say_all
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, complain, say_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -20,8 +20,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, PYTHON, environment, program
 from webcrawl.base.readable import count
-from webcrawl.tools.commands.console import complain, say
-from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
+from webcrawl.tools.tool_command import CommandGroup, ToolCommand, complain, say, usage_error
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings

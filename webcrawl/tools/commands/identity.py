@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.program import program
-from webcrawl.tools.commands.console import say, say_all, whole
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

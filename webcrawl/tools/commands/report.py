@@ -9,8 +9,7 @@ from pathlib import Path
 
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import say, say_all, whole, write_page
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole, write_page
 
 NAME = "report.html"
 FARTHEST = 6  # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by

@@ -15,8 +15,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.tools.commands.console import complain, read_enough, whole
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error, whole
 
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_search import Answer, Snippet

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import complain, read_enough
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer

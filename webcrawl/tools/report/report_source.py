@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.record.statistics.statistics import Statistics, joined
+from webcrawl.record.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged

@@ -16,7 +16,7 @@ from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SHELL
-from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
+from webcrawl.record.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.stats_file import MOST, Series
 
