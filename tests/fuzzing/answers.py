@@ -14,11 +14,11 @@ from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
 from webcrawl.base.zstd_frame import zstd
+from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.codings import Decoder
 from webcrawl.net.errors import FetchError
 from webcrawl.net.header_times import asked_wait
 from webcrawl.net.http_answer import Answer, Message
-from webcrawl.net.tls import certificate_flaws
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000

@@ -11,10 +11,10 @@ from tests.fuzzing import shapes
 from tests.support.certificates import encoded
 from tests.support.hostile import peak, reset_peak
 from webcrawl.content.html.link_reader import LinkReader
+from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.codings import Decoder
 from webcrawl.net.ftp_session import Reply, ReplyReader
 from webcrawl.net.gopher import Item, item_url
-from webcrawl.net.tls import certificate_flaws
 from webcrawl.urls.seeds import SeedError, Seeds
 
 TEXT = b"hello world " * 20

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.support.certificates import NOW, certificate, encoded
 from tests.support.net_http import LOOPS, Names, client, open_files, run, serving
 from tests.support.waiting import eventually
+from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.errors import (
     CertificateRefused,
     ConnectFailed,
@@ -24,7 +25,7 @@ from webcrawl.net.errors import (
     TlsFailed,
     TlsTimeout,
 )
-from webcrawl.net.tls import certificate_flaws, tls_context
+from webcrawl.net.tls import tls_context
 
 NAMES = Names(good=["127.0.0.1"], other=["127.0.0.1"], a_b=["127.0.0.1"])
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Timings
+from webcrawl.net.certificates import certificate_flaws, fingerprint
 from webcrawl.net.connection import Connection
 from webcrawl.net.connection_pool import Key
 from webcrawl.net.connection_reach import Reach
@@ -23,7 +24,7 @@ from webcrawl.net.failure_words import lack_for_http2, without_http2_library
 from webcrawl.net.http_request import Target
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
-from webcrawl.net.tls import certificate_flaws, fingerprint, tls_context
+from webcrawl.net.tls import tls_context
 
 if TYPE_CHECKING:
     from webcrawl.net.http2 import Session
