@@ -133,12 +133,10 @@ class Statistics:
     # -- kept
 
     def save(self) -> dict[str, Any]:
-        """All of it, in plain values."""
         plain = {name: getattr(self, name) for name in PLAIN}
         return plain | {name: getattr(self, name).save() for name in PARTS}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Takes what `save` returned."""
         vars(self).update((name, saved[name]) for name in PLAIN)
         self.outcomes, self.robots = Counter(self.outcomes), Counter(self.robots)
         for name in PARTS:

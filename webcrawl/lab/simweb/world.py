@@ -181,7 +181,6 @@ class World:
         return self.annex.trap(host) if host >= self.hosts else ""
 
     def seeds(self) -> Iterator[str]:
-        """The root URL of every ordinary host."""
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     def entrances(self, host: int) -> Sequence[int]:

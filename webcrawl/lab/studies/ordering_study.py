@@ -108,7 +108,6 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """The area below the curve."""
         return float(self.curve.mean())
 
     def as_json(self) -> dict[str, Any]:

@@ -42,7 +42,6 @@ class Walked:
 
     @property
     def visits(self) -> Numbers:
-        """Return how often each page was visited."""
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:

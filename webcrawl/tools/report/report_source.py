@@ -198,7 +198,6 @@ class Source:
 
     @property
     def seeds_read(self) -> int:
-        """The number of seeds taken from the lists."""
         place = self.seeds.get("place")
         return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
 
