@@ -13,23 +13,10 @@ from isal import isal_zlib
 
 from webcrawl.lab.simweb.web_answers import HTML, Answer, Ask, Ending, Web
 
-
-def _hang(world: Web) -> Answer:  # noqa: ARG001 -- the same answer in every world
-    return Answer(script=(), ending=Ending.HANG, broken=True)
-
-
-def _reset(world: Web) -> Answer:  # noqa: ARG001 -- the same answer in every world
-    return Answer(script=(), ending=Ending.RESET, broken=True)
-
-
-def _overloaded(world: Web) -> Answer:
-    return Answer(503, b"<title>Overloaded</title>", retry_after=world.slow)
-
-
 DOWN: dict[str, Callable[[Web], Answer]] = {
-    "host_hang": _hang,
-    "host_reset": _reset,
-    "host_503": _overloaded,
+    "host_hang": lambda _: Answer(script=(), ending=Ending.HANG, broken=True),
+    "host_reset": lambda _: Answer(script=(), ending=Ending.RESET, broken=True),
+    "host_503": lambda world: Answer(503, b"<title>Overloaded</title>", retry_after=world.slow),
 }
 
 

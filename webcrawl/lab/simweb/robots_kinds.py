@@ -13,14 +13,6 @@ FOLDER = "/x/robots/"  # where a robots.txt may redirect to; the last part of th
 LIMIT = 500 * 1024  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
 
 
-def _nothing(_: str) -> bool:
-    return False
-
-
-def _everything(_: str) -> bool:
-    return True
-
-
 def _folder(*names: str) -> Callable[[str], bool]:
     starts = tuple(f"/{name}/" for name in names)
     return lambda path: path.startswith(starts)
@@ -35,7 +27,7 @@ class Robots:
     """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it forbids."""
 
     text: str = ""
-    forbids: Callable[[str], bool] = _nothing
+    forbids: Callable[[str], bool] = lambda _: False
     status: int = 200
     type: str = "text/plain"
     encode: Callable[[str], bytes] = str.encode
@@ -54,7 +46,7 @@ ROBOTS: dict[str, Robots] = {
     "robots_denied": Robots("User-agent: *\nDisallow: /\n", status=403),  # RFC 9309, 2.3.1.3: like a missing file
     "robots_empty": Robots(),
     "robots_disallow": Robots(_ARCHIVE_TEXT, _ARCHIVE),
-    "robots_nothing": Robots("User-agent: *\nDisallow: /\n", _everything),
+    "robots_nothing": Robots("User-agent: *\nDisallow: /\n", lambda _: True),
     "robots_wildcard": Robots(
         "User-agent: *\nDisallow: /*?id=\nDisallow: /forum/*-1*.html$\n",
         lambda path: "?id=" in path or (path.startswith("/forum/") and path.endswith(".html") and "-1" in path[7:-5]),
