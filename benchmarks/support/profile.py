@@ -112,7 +112,6 @@ FILES: Mapping[str, str] = {
     "webcrawl/store/run": CALLER,
     "webcrawl/adapter/extensions/": LOGS,
     "webcrawl/adapter/extensions/checkpoints.py": DISK,
-    "webcrawl/record/url_trace.py": LOGS,
     "webcrawl/crawl/crawl_log.py": LOGS,
     "webcrawl/adapter/logformat.py": LOGS,
     "webcrawl/adapter/pipelines/": LOGS,

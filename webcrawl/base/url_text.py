@@ -70,7 +70,10 @@ SYSTEM = 1024  # RFC 6335 6: ports below are for services, not for one transfer
 
 
 class Ports:
-    """Decides by scheme and port; ports in `allowed` are open to every scheme."""
+    """Decides by scheme and port; ports in `allowed` are open to every scheme.
+
+    No link makes the crawler speak to a mail server, a shell or a database.
+    """
 
     def __init__(self, allowed: Iterable[range] = ()) -> None:
         self._allowed = tuple(allowed)

@@ -57,7 +57,6 @@ class Caches(ToolCommand):
         drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
         share = _share(opts.train)
         from webcrawl.lab.studies import cache_study  # noqa: PLC0415 - numpy takes 0.1 s, of every command
-        from webcrawl.lab.studies.plot import plot_caches  # noqa: PLC0415 - as above
         from webcrawl.lab.studies.traces import read_trace  # noqa: PLC0415 - as above
 
         try:
@@ -68,7 +67,7 @@ class Caches(ToolCommand):
             training = trace.lookups[: int(share * len(trace.lookups))]
             rows = [*cache_study.simulate(trace, sizes or cache_study.powers(trace.urls), names, training)]
             if opts.plot:
-                Path(opts.plot).write_text(plot_caches(rows), encoding="utf-8")
+                Path(opts.plot).write_text(cache_study.plot_caches(rows), encoding="utf-8")
             say_all((cache_study.as_json if opts.json else cache_study.as_text)(trace, rows))
         except (StoreError, OSError) as error:
             self.fail(error)
