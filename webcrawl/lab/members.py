@@ -29,9 +29,7 @@ class Caches(ToolCommand):
     """
 
     says = "Simulate URL caches on a trace of links (Broder, Najork, Wiener)"
-
-    def syntax(self) -> str:
-        return "TRACE... [options]"
+    usage = "TRACE... [options]"
 
     def long_desc(self) -> str:
         return (
@@ -106,9 +104,7 @@ class Orderings(ToolCommand):
     """
 
     says = "Compare the orders in which a crawl may fetch a known graph, by PageRank"
-
-    def syntax(self) -> str:
-        return "GRAPH... [options]"
+    usage = "GRAPH... [options]"
 
     def long_desc(self) -> str:
         return (
@@ -181,9 +177,7 @@ class Walks(ToolCommand):
     """
 
     says = "Sample pages, or judge an index, by a random walk (Henzinger)"
-
-    def syntax(self) -> str:
-        return "JOBDIR [options]"
+    usage = "JOBDIR [options]"
 
     def long_desc(self) -> str:
         return (
@@ -233,9 +227,7 @@ class Simweb(ToolCommand):
     """`scrapy lab simweb` serves until interrupted; docs/simweb.md describes the web."""
 
     says = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
-
-    def syntax(self) -> str:
-        return "[options]"
+    usage = "[options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

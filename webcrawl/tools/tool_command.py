@@ -147,6 +147,7 @@ class ToolCommand:
     crawler_process = None
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
     says: ClassVar[str]
+    usage: ClassVar[str] = ""  # what stands behind the name of the command
     takes_words: ClassVar[bool] = False  # of the user's, which may begin with a dash
     exitcode = 0
 
@@ -160,7 +161,7 @@ class ToolCommand:
         return settings
 
     def syntax(self) -> str:
-        return ""
+        return self.usage
 
     def short_desc(self) -> str:
         return self.says

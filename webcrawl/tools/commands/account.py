@@ -17,9 +17,7 @@ class Command(ToolCommand):
     """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on the page."""
 
     says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
-
-    def syntax(self) -> str:
-        return "JOBDIR DOMAIN [options]"
+    usage = "JOBDIR DOMAIN [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

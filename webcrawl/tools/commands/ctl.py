@@ -36,10 +36,8 @@ class Command(ToolCommand):
     """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
 
     says = "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+    usage = "JOBDIR COMMAND [WORDS] [--json]"
     takes_words = True
-
-    def syntax(self) -> str:
-        return "JOBDIR COMMAND [WORDS] [--json]"
 
     def long_desc(self) -> str:
         from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415

@@ -31,9 +31,7 @@ class Command(ToolCommand):
     """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard). Ctrl-C: exit status 0."""
 
     says = "Show crawls and hives in a browser: live figures, hosts, errors, commands"
-
-    def syntax(self) -> str:
-        return "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
+    usage = "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
 
     def long_desc(self) -> str:
         return (

@@ -48,9 +48,7 @@ class Documents(ToolCommand):
     """
 
     says = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
-
-    def syntax(self) -> str:
-        return "JOBDIR|WARC... [-o FILE]"
+    usage = "JOBDIR|WARC... [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -192,9 +190,7 @@ class GraphExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line; docs/report.md says what is in the files."""
 
     says = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
-
-    def syntax(self) -> str:
-        return "JOBDIR [-o FOLDER]"
+    usage = "JOBDIR [-o FOLDER]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -223,9 +219,7 @@ class StoreExport(ToolCommand):
     """Exit status 0 if all finished files are in the store, or 1 and a line for each reason; docs/outputs.md."""
 
     says = "Copy the finished files of a crawl or hive to its store"
-
-    def syntax(self) -> str:
-        return "JOBDIR"
+    usage = "JOBDIR"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
@@ -283,9 +277,7 @@ class WaczExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
 
     says = "Pack the archive of a crawl or hive into one WACZ file"
-
-    def syntax(self) -> str:
-        return "JOBDIR [-o FILE]"
+    usage = "JOBDIR [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -33,9 +33,7 @@ class Command(ToolCommand):
     """Exit status 0, 1 with what is wrong in a line each, 2 for a wrong command line."""
 
     says = "Make and publish the key that signs requests, and the page that says who we are"
-
-    def syntax(self) -> str:
-        return "new FILE | directory … | verify … | page …"
+    usage = "new FILE | directory … | verify … | page …"
 
     def long_desc(self) -> str:
         return "  ".join(f"{program()} identity {use}" for use in USES.values()) + "  (docs/identity.md)"

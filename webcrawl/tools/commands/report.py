@@ -19,9 +19,7 @@ class Command(ToolCommand):
     """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on the page."""
 
     says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
-
-    def syntax(self) -> str:
-        return "JOBDIR [options]"
+    usage = "JOBDIR [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

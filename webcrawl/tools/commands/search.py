@@ -28,10 +28,8 @@ class Command(ToolCommand):
     """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is not understood."""
 
     says = "Find pages of a crawl or hive, running or not, by their words"
+    usage = "JOBDIR WORDS... [-n 10] [--json]"
     takes_words = True
-
-    def syntax(self) -> str:
-        return "JOBDIR WORDS... [-n 10] [--json]"
 
     def long_desc(self) -> str:
         return (

@@ -27,10 +27,8 @@ class Command(ToolCommand):
     """Exit status 0; 1 and one line if it cannot be done, or if tables could not be read."""
 
     says = "Crawl offline: build segments of new URLs from what crawls left"
+    usage = "build JOBDIR... [options]"
     default_settings: ClassVar[dict[str, Any]] = {}
-
-    def syntax(self) -> str:
-        return "build JOBDIR... [options]"
 
     def long_desc(self) -> str:
         return (

@@ -24,9 +24,7 @@ class Command(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has examples."""
 
     says = "Check every file of a crawl or hive, running or not, without changing any"
-
-    def syntax(self) -> str:
-        return "JOBDIR [--json]"
+    usage = "JOBDIR [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -28,9 +28,7 @@ class Command(ToolCommand):
     """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the reason in a line."""
 
     says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
-
-    def syntax(self) -> str:
-        return "JOBDIR URL | JOBDIR --file URLS"
+    usage = "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
