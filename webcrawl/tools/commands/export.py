@@ -6,10 +6,13 @@ Of the commands in a module Scrapy takes the last one.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import shutil
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -19,7 +22,8 @@ from typing import TYPE_CHECKING
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, PYTHON, environment, program
-from webcrawl.base.readable import count
+from webcrawl.base.readable import count, readable
+from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import CommandGroup, ToolCommand, complain, say, usage_error
 
 if TYPE_CHECKING:
@@ -27,15 +31,6 @@ if TYPE_CHECKING:
 
     from webcrawl.record.tables.table_files import Made
     from webcrawl.urls.exclusion_rules import Forgotten
-import logging
-
-from webcrawl.base.readable import readable
-from webcrawl.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-import time
-from collections import Counter
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
 SOURCES = "sources"  # in it: of what archives
