@@ -39,7 +39,7 @@ def _run() -> None:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return
     if sys.argv[1:] in ([], ["-h"], ["--help"], ["help"]):
-        from webcrawl.tools.commands.console import say_all  # noqa: PLC0415 - as below
+        from webcrawl.tools.tool_command import say_all  # noqa: PLC0415 - as below
 
         for line in _help():
             say_all(f"{line}\n")

@@ -13,7 +13,7 @@ from benchmarks.support.simulation import DAY, START
 from benchmarks.support.weighed_policies import BY_ZIPF
 from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.lab.simweb.changing_pages import GONE
-from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.host_kinds import is_robots
 
 ROUNDS = 6  # of all pages, with `fixed`
 

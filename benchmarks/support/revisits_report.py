@@ -15,8 +15,8 @@ from benchmarks.support.simulation import DAY, START
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import Hit, World
 from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, uniform
+from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.random_content import path
-from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.lab.simweb.site_listings import is_listing
 
 WARM = 0.5  # of the time: what is measured comes after it

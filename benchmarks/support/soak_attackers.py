@@ -35,7 +35,7 @@ class Attackers:
         loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._serve, ADDRESS, 0, backlog=2048)
         self.port = self._server.sockets[0].getsockname()[1]
-        udp, tcp = sockets.listen_both(DNS_ADDRESS, 0)
+        ((udp, tcp),) = sockets.listen_pairs([DNS_ADDRESS], 0)
         await loop.create_datagram_endpoint(lambda: Udp(self._names), sock=udp)
         await loop.create_server(lambda: Tcp(self._names), sock=tcp)
         self.nameserver = f"{DNS_ADDRESS}:{udp.getsockname()[1]}"

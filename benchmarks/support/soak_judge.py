@@ -22,8 +22,8 @@ from webcrawl.frontier.seen.sorted_keys import marked
 from webcrawl.frontier.seen.waiting_records import COUNT
 from webcrawl.frontier.seen.waiting_records import VERDICTS as NEW
 from webcrawl.lab.simweb import overlaps, robots_first
+from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.request_log import read
-from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.store.jobdir import domain_row
 from webcrawl.store.jobdir.host_row import host_rows
 from webcrawl.store.jobdir.host_row import read as read_host

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-from webcrawl.content.scoring.document import Document
+from webcrawl.content.scoring import Document
 
 GOOD, OTHER = "Chlorophyll is what this page is about.", "This page is about something else."
 

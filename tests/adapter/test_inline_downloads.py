@@ -17,7 +17,7 @@ from tests.support.warc_reader import read
 from webcrawl.base.settings.scrapy_settings import DOWNLOADER_MIDDLEWARES
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SPIDERS = "tests.support.inline_spiders"
 WAIT = 0.04  # POLITENESS_MIN_DELAY

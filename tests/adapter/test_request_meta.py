@@ -19,7 +19,7 @@ from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 POLITE = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "HOST_RETRY_WAIT": 0.1, "DOWNLOAD_TIMEOUT": 5}
 

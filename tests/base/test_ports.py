@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.base.ports import BAD, FTP, GOPHER, Ports
+from webcrawl.base.url_text import BAD, FTP, GOPHER, Ports
 
 PORTS = Ports()
 SCHEMES = ["http", "https", "ftp", "gopher"]

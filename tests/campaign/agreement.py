@@ -11,7 +11,7 @@ from tests.support.commands import command
 from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.record.pagefiles import name_of
 from webcrawl.store.jobdir import crawl_line
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 FAILED = range(-8, 0)  # statuses of crawl.log that say that something went wrong: names, connections, time limits
 QUEUED = re.compile(r"(\d+) URLs? queued")

@@ -15,7 +15,7 @@ from tests.support.changing import DAY, crawl_of, records_of, run_until, seen
 from webcrawl.lab.simweb.mix import changing
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 POLICIES = ("fixed", "uniform", "proportional", "history", "optimal")
 LISTED = {"sitemap_plain": 0.3, "sitemap_index": 0.25, "sitemap_now": 0.2, "feed_atom": 0.3}  # with others at most 1

@@ -26,7 +26,7 @@ from tests.support.cuts import hive_cut
 from tests.support.hives import captured
 from tests.support.places import ROOT
 from webcrawl.lab.simweb import truth, wait_until_idle
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify_hive import verify_hive
 
 STROKES = ("supervisor", "drone", "two drones", "server", "all", "drone for 90 s")
 SECONDS = 900  # for a hive that is left alone

@@ -15,7 +15,7 @@ from tests.support.plain_site import serving
 from webcrawl.content.html.tag_counts import start_tags
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.record.pagefiles import name_of
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("all outputs")  # one killed crawl for all tests
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from tests.support.changing import records_of
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 HOLDS = 2.0  # seconds
 KILLS = 2

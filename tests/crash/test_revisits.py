@@ -11,7 +11,7 @@ import pytest
 from tests.support.changing import DAY, crawl_of, records_of, run_until, seen
 from tests.support.crawling import wait_until
 from webcrawl.lab.simweb import wait_until_idle
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 AGE = 1.0
 PAGES = 80

@@ -14,7 +14,7 @@ from webcrawl.crawl.discovery import ROOM
 from webcrawl.crawl.page_links import MOST_LINKS
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher import MENU
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 from webcrawl.urls.filters.filter_protocol import ByFunction, Chain, FilterError
 
 BIG = Link("http://big.test/", "L")

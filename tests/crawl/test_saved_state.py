@@ -8,7 +8,7 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_state import SavedStatistics, rename_answers
-from webcrawl.record.statistics.statistics import Statistics, read_line
+from webcrawl.record.statistics import Statistics, read_line
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.base.page_values import UNSCORED, Scored
-from webcrawl.content.scoring.scoring import DIED
+from webcrawl.content.scoring import DIED
 from webcrawl.crawl.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
 from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError

@@ -7,7 +7,7 @@ import pytest
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.purpose_bits import Purpose
+from webcrawl.content.purpose_bits import Purpose
 from webcrawl.crawl.withholding import Owners, forget_links, withhold
 from webcrawl.net.robots_book import RobotsBook
 

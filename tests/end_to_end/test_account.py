@@ -10,8 +10,8 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.lab.simweb import World, running, wait_until_idle
-from webcrawl.tools.account.account_page import page
-from webcrawl.tools.account.site_account import account_of, site_of, unknown
+from webcrawl.tools.account_page import page
+from webcrawl.tools.site_account import account_of, site_of, unknown
 
 KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", "robots_recovers")
 

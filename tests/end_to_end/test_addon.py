@@ -17,7 +17,7 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even, gaps, mercator, overlaps, robots_first, wait_until_idle
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 CONFIG = "[settings]\ndefault = shop.settings\n"
 SETTINGS = """

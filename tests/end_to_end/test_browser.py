@@ -29,7 +29,7 @@ from tests.support.warc_reader import read
 from webcrawl.adapter.rendering_check import NAMES, chromium
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 from webcrawl.tools.why.answer import why
 
 INSIDE = "WEBCRAWL_TEST_NAMESPACE"  # in the environment of the tests inside: the browser that they start

@@ -11,7 +11,7 @@ from tests.support.crawling import wait_until
 from tests.support.tables import files, rows
 from webcrawl.store.jobdir.revisit_figures import PREFIX
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 NAMES = ("unchanged_304", "unchanged_digest", "changed_digest", "changed_text", "gone")
 

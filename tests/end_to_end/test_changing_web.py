@@ -10,7 +10,7 @@ from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even
 from webcrawl.lab.simweb.changing_pages import GONE, moved
 from webcrawl.lab.simweb.mix import ODD
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SIZE = (2000, 2500)
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"

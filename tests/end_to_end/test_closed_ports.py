@@ -10,7 +10,7 @@ from tests.support.commanding import Console
 from tests.support.commands import command
 from tests.support.crawling import wait_until
 from tests.support.named_sites import sites
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 PAGES = 60
 

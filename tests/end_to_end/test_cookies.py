@@ -8,7 +8,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.named_sites import sites
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 def moved(location, *cookies):

@@ -13,7 +13,7 @@ from tests.support.failing_site import CUT, WHOLE, FailingHosts
 from tests.support.places import ROOT
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.report.report_source import read_source
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 PAGES = 14
 SETTINGS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}

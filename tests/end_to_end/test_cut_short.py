@@ -14,7 +14,7 @@ from tests.support.named_sites import sites
 from tests.support.quick_uplink import QUICK_UPLINK
 from webcrawl.crawl.control.client import Client
 from webcrawl.crawl.page_links import MOST_LINKS
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 NETS = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8", "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.02}
 

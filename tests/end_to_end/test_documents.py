@@ -12,7 +12,7 @@ from tests.support.crawling import Crawl
 from tests.support.lamp_site import Lamps
 from tests.support.plain_site import serving
 from tests.support.tables import rows
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip("trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'")
 pytest.importorskip("resiliparse", reason="languages are found by resiliparse: pip install 'resiliparse>=0.15,<3'")

@@ -13,7 +13,7 @@ from tests.support.examples import in_campaign
 from tests.support.plain_site import serving
 from tests.support.tables import rows
 from tests.support.topic_site import PAGES, Tongues, Topics, is_good, links
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 FOCUS = "webcrawl.frontier.prioritizers.focus.ByFocus"
 SETTINGS = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "TRAP_RULES": 0, "OUTPUTS": "warc cdxj"}

@@ -11,7 +11,7 @@ import pytest
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import digest, read
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SCRAPYS = "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler"
 HANDLERS = {"DOWNLOAD_HANDLERS": json.dumps(dict.fromkeys(("http", "https"), SCRAPYS))}

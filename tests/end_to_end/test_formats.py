@@ -10,7 +10,7 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.named_sites import Typed, sites
 from tests.support.pdfs import bomb, pdf
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip("pypdfium2")
 KINDS = {

@@ -14,7 +14,7 @@ from webcrawl.crawl.hive.registry import Keys
 from webcrawl.lab.simweb import World, even, hostile, trap_hits
 from webcrawl.lab.simweb.mix import GROUPS
 from webcrawl.lab.simweb.web_answers import Ask
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SIZE, SLOW = (2000, 3000), 0.02
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing"}  # only depth and page budgets bound them, or they are long

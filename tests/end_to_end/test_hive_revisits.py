@@ -14,7 +14,7 @@ from webcrawl.crawl.revisit.check_revisits import places
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify_hive import verify_hive
 
 HOSTS = [f"d{number}.test" for number in range(12)]
 PAGES = {(host, path) for host in HOSTS for path in ("/", "/a")}

@@ -14,7 +14,7 @@ from tests.support.examples import in_campaign
 from tests.support.http2_servers import NO_PROTOCOL, Http2Pages, context, http2_site
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import truth
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 PAGES = 30
 

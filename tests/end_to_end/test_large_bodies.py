@@ -13,7 +13,7 @@ from tests.support.plain_site import Site, serving
 from tests.support.warc_reader import read
 from tests.support.wayback import collection, needs_pywb, wayback
 from webcrawl.crawl.checks import check
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("large bodies")  # two crawls for all tests
 TRUNCATE = 2 << 20

@@ -7,7 +7,7 @@ import pytest
 from tests.support.examples import in_campaign
 from tests.support.outages import crawl_of
 from webcrawl.lab.simweb import truth, wait_until_idle
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SETTINGS = {"POLITENESS_MIN_DELAY": 0.001, "POLITENESS_FACTOR": 0.01}
 

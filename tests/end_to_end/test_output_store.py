@@ -11,7 +11,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8, "CHECKPOINT_INTERVAL": 0.2}
 

@@ -13,7 +13,7 @@ from tests.support.named_sites import Typed, sites
 from tests.support.pdfs import pdf, with_content
 from tests.support.tables import rows
 from webcrawl.record.fulltext.text_search import Search
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip("pypdfium2", reason="PDFs are read by pypdfium2: pip install 'pypdfium2>=5,<6'")
 pytest.importorskip("trafilatura", reason="documents are made by trafilatura: pip install 'trafilatura>=2.0,<3'")

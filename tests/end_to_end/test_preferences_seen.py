@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 from tests.support.projects import OURS, Project
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 NOINDEX = [("X-Robots-Tag", "noindex")]
 QUICK = {"OUTPUTS": "warc text", "PURPOSE": "search"}

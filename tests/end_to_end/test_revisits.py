@@ -11,7 +11,7 @@ from tests.support.crawling import wait_until
 from tests.support.fulltext import written
 from tests.support.warc_crawl import files
 from tests.support.warc_reader import read
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 def sound(crawl):

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from tests.support.named_sites import sites
 from webcrawl.store import rowcrc
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 LINKS = b"".join(b"<a href=/%d>" % number for number in range(12)) + b"<a href=/private/1><a href=/private/2>"
 

@@ -6,7 +6,7 @@ from tests.support.changing_site import Document, changing_site
 from tests.support.commands import command
 from tests.support.crawling import wait_until
 from webcrawl.record.fulltext.text_search import SearchAll
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 LINKS = b"".join(b"<a href=/%b></a>" % name for name in (b"back", b"gone", b"same", b"other", b"moved"))
 FIRST = {

@@ -13,8 +13,8 @@ from tests.support.named_sites import sites
 from tests.tools.segments.crawls import urls_of
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import by_host, even, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
-from webcrawl.lab.simweb.robots_kinds import is_robots
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.lab.simweb.host_kinds import is_robots
+from webcrawl.tools.verify_crawl import verify
 
 SIZE = (2000, 3000)
 KINDS = [

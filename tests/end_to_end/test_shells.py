@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.support.named_sites import sites
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 SHELL = b'<frameset><frame src="menu.html"><frame src="main.html"></frameset>'
 HOSTS = [f"site{number}.test" for number in range(12)]

@@ -13,7 +13,7 @@ from tests.support.crawling import wait_until
 from tests.support.hub import hub
 from tests.support.ports import free_port
 from webcrawl.adapter.extensions import websub
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 POLICY = "tests.support.only_listings.OnlyListings"
 LISTED = {"SITEMAPS": True, "FEED_LINKS": True}  # as by default: the site's crawls are without

@@ -17,7 +17,7 @@ from tests.support.warc_reader import read
 from tests.support.wayback import collection, needs_pywb, wayback
 from webcrawl.adapter.earlier_pages import SURE
 from webcrawl.lab.simweb import even, truth, wait_until_idle
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 KINDS = ["etag", "modified", "duplicate", "redirect_elsewhere", "refresh"]
 PAGES = 30

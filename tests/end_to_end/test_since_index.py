@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.named_sites import sites
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("since index")  # two crawls for all tests
 FIRST = {name: f"<p>{name} in the first month" for name in ("same", "other", "gone", "away", "moved", "copy", "bare")}

@@ -14,7 +14,7 @@ from tests.support.crawling import scrapy
 from tests.support.named_sites import sites
 from tests.support.warc_reader import members, read
 from tests.support.wayback import collection, needs_pywb, wayback
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 PAGES = {"/": b"<title>root</title><a href=/a><a href=/b>", "/a": b"<p>same", "/b": b"<p>other", "/robots.txt": b"#"}
 

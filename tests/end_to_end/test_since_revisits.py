@@ -5,7 +5,7 @@ from collections import Counter
 from tests.support.changing_site import Document, changing_site, log_of
 from tests.support.crawling import wait_until
 from tests.support.fulltext import written
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 def conditions(asked):

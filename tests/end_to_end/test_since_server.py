@@ -14,7 +14,7 @@ from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.wayback import needs_pywb, wayback
 from webcrawl.base.dates import digits
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 class Pages(Tree):

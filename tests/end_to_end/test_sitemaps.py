@@ -10,8 +10,8 @@ from tests.support.crawling import wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import Hive
 from tests.support.named_sites import Typed, sites
-from webcrawl.tools.verify.verify_crawl import verify
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify_crawl import verify
+from webcrawl.tools.verify_hive import verify_hive
 
 ATOM = b"<feed xmlns='http://www.w3.org/2005/Atom'><link rel='hub' href='/hub'/><entry><link href='/news'/>"
 

@@ -23,8 +23,8 @@ from webcrawl.lab.simweb import (
     truth,
     wait_until_idle,
 )
+from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.mix import GROUPS
-from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.lab.simweb.web_answers import Ask
 
 SIZE, SLOW = (2000, 3000), 0.02

@@ -12,7 +12,7 @@ from tests.support.fulltext import written
 from tests.support.places import ROOT
 from tests.support.reports import Report
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 NAMES = ["gate.test", "shop.test", "shut.test"]
 ANUBIS = b'<!doctype html><title>Not a bot?</title><script id="anubis_challenge"></script><h1>Not a bot?</h1>'

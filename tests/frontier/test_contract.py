@@ -18,7 +18,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.state import open_frontier
-from webcrawl.lab.walks.walk_frontier import WalkFrontier
+from webcrawl.lab.walks.spider import WalkFrontier
 from webcrawl.lab.walks.walkers import Walkers, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from tests.fuzzing.target import Target, chance, folder
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response, torn_gzip, zstd
 from webcrawl.base.model import unpack
-from webcrawl.record.archives.archived_answers import Answers, Unusable, captures
+from webcrawl.record.archived_answers import Answers, Unusable, captures
 from webcrawl.record.warc.archive_files import opened, packed, size_of
 from webcrawl.record.warc.reader import NotWarc, Records
 

@@ -4,9 +4,8 @@ import asyncio
 
 from tests.fuzzing.target import Target, chance, pieces
 from webcrawl.content.formats import listings
-from webcrawl.net.websub import listening
-from webcrawl.net.websub.listening import HubRequest
-from webcrawl.net.websub.subscriptions import HUBS, is_signed, offer
+from webcrawl.net import websub as listening
+from webcrawl.net.websub import HUBS, HubRequest, is_signed, offer
 
 URL = "http://a.test/feed"
 SEEDS = [

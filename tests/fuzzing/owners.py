@@ -3,8 +3,8 @@
 from tests.fuzzing.target import Target
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.purpose_bits import LARGEST, PURPOSES, Purpose, combined, forbidden, mask
-from webcrawl.content.preferences.stated_preferences import LONGEST, NO_WORD, RobotsWord, kept
+from webcrawl.content.purpose_bits import LARGEST, PURPOSES, Purpose, combined, forbidden, mask
+from webcrawl.content.stated_preferences import LONGEST, NO_WORD, RobotsWord, kept
 from webcrawl.net.robots import LICENSES, MOST, parse
 from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.record.warc.warc_record import fields

@@ -191,7 +191,7 @@ class TestRulesFail:
             ("webcrawl.tools.x", "webcrawl.lab.simweb.world"),
             ("webcrawl.adapter.fastpath.x", "webcrawl.adapter.scheduler"),
             ("webcrawl.adapter.fastpath.x", "webcrawl.adapter.extensions.breaker"),
-            ("webcrawl.adapter.x", "webcrawl.tools.verify.verify_crawl"),
+            ("webcrawl.adapter.x", "webcrawl.tools.verify_crawl"),
         ],
     )
     def test_an_arrow_up(self, module, name):

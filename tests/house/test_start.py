@@ -31,7 +31,7 @@ UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a
         "webcrawl.crawl.hive_parts",
     ),
     *("webcrawl.adapter.browser_on_need", "webcrawl.crawl.rendering"),
-    *("webcrawl.content.image_headers", "webcrawl.tools.verify", "webcrawl.record.warc.reader"),
+    *("webcrawl.content.image_headers", "webcrawl.tools.verify_crawl", "webcrawl.record.warc.reader"),
 }
 
 

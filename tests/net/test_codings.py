@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from tests.support.archive_files import member
 from tests.support.cases import cases
+from webcrawl.adapter.foreign_handlers import ParsedAnswer
 from webcrawl.net.codings import ACCEPTED, CODINGS, Decoder, UnknownCoding, decoder, most_coded, zstd
-from webcrawl.net.parsed_answer import ParsedAnswer
 
 LIMIT = 100_000
 

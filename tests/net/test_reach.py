@@ -9,7 +9,7 @@ from tests.support.net_ftp import Script
 from tests.support.net_ftp import ask as ask_ftp
 from tests.support.net_http import LOOPS, Gate, Names, run, serving
 from webcrawl.base.model import Status, Timings
-from webcrawl.base.ports import Ports
+from webcrawl.base.url_text import Ports
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import PortRefused
 from webcrawl.net.ftp import FtpClient

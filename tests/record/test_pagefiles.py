@@ -7,7 +7,7 @@ import pytest
 from tests.support.outputs import Crawl
 from webcrawl.base.model import Link
 from webcrawl.record.pagefiles import About, PageFiles, name_of
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 class Stored(Crawl):

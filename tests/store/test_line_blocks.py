@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from tests.support.faults import BreakingDisk
-from webcrawl.store import line_blocks
+from webcrawl.store import lines as module
 from webcrawl.store.disk import Disk
-from webcrawl.store.line_blocks import BlockReader, BlockWriter, sort_lines
+from webcrawl.store.lines import BlockReader, BlockWriter, sort_lines
 
 RUN = 10_000  # bytes
 LINES = 500  # five runs of them
@@ -23,8 +23,8 @@ def _lines():
 
 @pytest.fixture(name="source")
 def _source(tmp_path, lines, monkeypatch):
-    monkeypatch.setattr(line_blocks, "RUN", RUN)
-    monkeypatch.setattr(line_blocks, "PIECE", 300)
+    monkeypatch.setattr(module, "RUN", RUN)
+    monkeypatch.setattr(module, "BLOCK_PIECE", 300)
     (tmp_path / "a.open").write_bytes(b"".join(lines))
     return tmp_path / "a.open"
 

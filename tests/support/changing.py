@@ -16,7 +16,7 @@ from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl as Whole
 from webcrawl.crawl.revisit.record import is_ahead, record_of
 from webcrawl.lab.simweb import Hit, gaps, mercator, overlaps, robots_first, wait_until_idle
-from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.site_listings import is_listing
 from webcrawl.store.crawldb import CrawlDB
 

@@ -29,7 +29,7 @@ from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.kinds.misbehaviour import BROKEN, LIARS
 from webcrawl.lab.simweb.mix import GROUPS
 from webcrawl.lab.simweb.web_answers import Ask
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 # The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page takes a host's turn.
 ENDLESS = {"trap_numbers", "trap_facets", "trap_growing", "trap_calendar"}

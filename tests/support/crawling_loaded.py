@@ -13,12 +13,12 @@ NAMES = (
     *("uvloop", "webcrawl.adapter.handlers", "webcrawl.adapter.logformat", "webcrawl.adapter.dupefilter"),
     *(
         "webcrawl.adapter.preflight",
-        "webcrawl.tools.verify.verify_crawl",
+        "webcrawl.tools.verify_crawl",
         "scrapy.core.downloader.handlers._aiohttp",
         "scrapy.pqueues",
     ),
     *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.feeds"),
-    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics.statistics"),
+    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics"),
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",

@@ -12,7 +12,7 @@ from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
 from webcrawl.crawl.hive.registry import COMMAND, KEPT, RESIZE, Keys
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most
 LONG = 90.0  # and one

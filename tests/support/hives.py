@@ -14,7 +14,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.partition import SlotMap, partition_of
 from webcrawl.lab.simweb import by_host, gaps, mercator, overlaps, robots_first, truth, wait_until_idle
 from webcrawl.lab.simweb.truth import registered
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify_hive import verify_hive
 
 NAME = "test"
 AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from webcrawl.base.ports import Ports
+from webcrawl.base.url_text import Ports
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, Bounds

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.support.crawling import PATIENCE, Crawl
 from webcrawl.lab.simweb import Hit, truth, wait_until_idle
-from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.host_kinds import is_robots
 
 RULES = {"PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/16,::1/128"}
 

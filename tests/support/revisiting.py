@@ -6,7 +6,7 @@ from itertools import count
 from tests.support.saving import prepared
 from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 START = 1.8e9
 HOST = "http://a.test"

@@ -16,7 +16,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import open_frontier
 from webcrawl.lab.studies.link_graph import pagerank
-from webcrawl.lab.walks.walk_frontier import WalkFrontier
+from webcrawl.lab.walks.spider import WalkFrontier
 from webcrawl.lab.walks.walkers import Walkers, WalkRules
 
 KEY = bytes(16)

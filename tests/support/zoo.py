@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tests.support.crawling import PATIENCE, wait_until
 from webcrawl.lab.simweb import truth, wait_until_idle, zoo_hits
-from webcrawl.lab.simweb.robots_kinds import is_robots
+from webcrawl.lab.simweb.host_kinds import is_robots
 
 
 @dataclass(frozen=True)

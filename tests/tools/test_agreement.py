@@ -21,11 +21,11 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawl_line, index_line
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.tools.account.site_account import Site, account_of
 from webcrawl.tools.optout_records import Offsets
 from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_source import read_source
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.site_account import Site, account_of
+from webcrawl.tools.verify_crawl import verify
 from webcrawl.tools.why.answer import Crawls
 from webcrawl.urls.exclusion_rules import Forgotten
 

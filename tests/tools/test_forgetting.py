@@ -14,9 +14,9 @@ from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.tools.account.account_page import page
-from webcrawl.tools.account.site_account import account_of, site_of
+from webcrawl.tools.account_page import page
 from webcrawl.tools.optout_records import Offsets, crawls_with, records_in, records_of
+from webcrawl.tools.site_account import account_of, site_of
 from webcrawl.tools.wacz.pack import pack
 from webcrawl.urls.exclusion_rules import Forgotten, OptOut
 

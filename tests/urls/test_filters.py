@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.url_settings import url_settings
 from tests.support.url_strategies import links
 from webcrawl.base.model import Link
-from webcrawl.base.ports import BAD, Ports
+from webcrawl.base.url_text import BAD, Ports
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.filters.expressions import ExpressionFilter, search_set
 from webcrawl.urls.filters.filter_protocol import Lines, Origin, Remembers, Suspects

@@ -21,7 +21,6 @@ from webcrawl.urls.host_names import (
     _rules,
     entered,
     is_ipv4,
-    is_public_suffix,
     sites,
     steps,
     suffixes_of,
@@ -95,19 +94,6 @@ class TestRegisteredDomains:
         assert [domains(f"w{i % 5}.example{i % 5}.com") for i in range(20)] == [
             f"example{i % 5}.com" for i in range(20)
         ]
-
-
-@pytest.mark.parametrize(
-    ("host", "is_one"),
-    [
-        *(("com", True), ("co.uk", True), ("github.io.", True), ("c.ck", True), ("localhost", True)),
-        *(("example.com", False), ("www.ck", False), ("site1.test", False), ("192.0.2.1", False)),
-        ("[2001:db8::1]", False),
-    ],
-)
-def test_public_suffixes(host, is_one):
-    """Names right below a public suffix, or a single label, have owners of their own."""
-    assert is_public_suffix(host) == is_one
 
 
 class TestFingerprints:

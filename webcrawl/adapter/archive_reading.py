@@ -47,7 +47,7 @@ from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
-from webcrawl.record.archives.archives import LOST, ORIGINALS, Answer, Archives, Originals
+from webcrawl.record.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten

@@ -64,7 +64,6 @@ def labelled(digest: str) -> str:
 
 
 def algorithm(digest: str) -> str:
-    """The name before the colon."""
     return digest.partition(":")[0]
 
 

@@ -36,7 +36,6 @@ def words_of(error: BaseException) -> str:
 
 
 def with_place(error: BaseException) -> str:
-    """Return an unexpected error, and the line of code that raised it."""
     last = extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {last.filename} line {last.lineno}"
 

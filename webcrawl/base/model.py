@@ -204,7 +204,6 @@ def is_listed(record: Packed) -> bool:
 
 
 def url_of(record: Packed) -> str:
-    """The URL of a packed link."""
     return record[: record.index(b" ")].decode()
 
 
@@ -219,12 +218,10 @@ def authority_of(record: Packed) -> str:
 
 
 def path_of(record: Packed) -> str:
-    """The discovery path of a packed link."""
     return record.split(b" ", 2)[1].decode()
 
 
 def via_of(record: Packed) -> str:
-    """The page that a packed link was found on."""
     return record.split(b" ", 3)[2].decode()
 
 
@@ -259,7 +256,6 @@ def is_found(record: Packed) -> bool:
 
 
 def priority_of(record: Packed) -> int:
-    """The priority of a packed link."""
     if record.endswith(b" "):  # a page's link: no request behind it
         return 0
     number, dot, _ = record[record.rindex(b" ") + 1 :].partition(b".")

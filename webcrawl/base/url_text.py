@@ -1,8 +1,9 @@
-"""URLs as text: the host of one, and percent-encoding for fields in which not every character is allowed."""
+"""URLs as text: the host of one, the ports that one may name, and percent-encoding for fields with narrow alphabets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from urllib.parse import quote_from_bytes
 
 
@@ -49,3 +50,48 @@ def visible(text: str) -> str:
 def encoded(match: re.Match[str]) -> str:
     """The matched characters, percent-encoded."""
     return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
+
+
+# Port 0, on which nobody can listen; and the Fetch Standard's bad ports (2.9).
+BAD = frozenset(
+    (
+        0,
+        *(1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109),
+        *(110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530),
+        *(531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045),
+        *(4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+    )
+)
+FTP = 21
+# A menu's author chooses the line that a Gopher client sends, and many servers execute one line: Docker, MySQL, Redis,
+# printers, work queues. No list of them is complete, so these are the only ports.
+GOPHER = frozenset((70, 71, 72, 73, 1070, 7070, 7071))
+SYSTEM = 1024  # RFC 6335 6: ports below are for services, not for one transfer
+
+
+class Ports:
+    """Decides by scheme and port; ports in `allowed` are open to every scheme.
+
+    No link makes the crawler speak to a mail server, a shell or a database.
+    """
+
+    def __init__(self, allowed: Iterable[range] = ()) -> None:
+        self._allowed = tuple(allowed)
+
+    def allow(self, scheme: str, port: int) -> bool:
+        """Return whether a server may be asked on this port."""
+        if port not in BAD and scheme != "gopher":
+            return True
+        if any(port in ports for ports in self._allowed):
+            return True
+        return port in GOPHER if scheme == "gopher" else scheme == "ftp" and port == FTP
+
+    def allow_url(self, url: str) -> bool:
+        """Return whether the port in a canonical URL is allowed; without one, it is the scheme's own."""
+        scheme, _, rest = url.partition("://")
+        _, colon, digits = rest.partition("/")[0].rpartition(":")
+        return not colon or not digits.isdigit() or self.allow(scheme, int(digits))
+
+    def allow_data(self, port: int) -> bool:
+        """Return whether an FTP server may name this port for a transfer."""
+        return port >= SYSTEM and self.allow("ftp", port)

@@ -19,8 +19,8 @@ from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import About
 from webcrawl.content.html.trees import markup
 from webcrawl.content.near_duplicates import fingerprint
-from webcrawl.content.preferences.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
-from webcrawl.content.preferences.stated_preferences import (
+from webcrawl.content.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
+from webcrawl.content.stated_preferences import (
     FIELDS,
     NO_WORD,
     RobotsWord,

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from webcrawl.base.model import Link, Packed, Status, url_of
-from webcrawl.base.ports import Ports
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import Ports, host_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.core import Admission, Decision, OriginWait

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.model import Link
 from webcrawl.base.own_code import made
-from webcrawl.base.ports import Ports
 from webcrawl.base.settings.crawl_settings import AUTO
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import Ports, host_of
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import CrawlAdmission, RobotsAdmission
 from webcrawl.crawl.checks.names import NONE
@@ -60,8 +59,8 @@ from webcrawl.frontier.seen.protocol import SeenStore, cache_size, shares
 from webcrawl.net.outage_detector import Detector
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import MEMORY, RobotsBook
-from webcrawl.record.url_trace import MAGIC, UrlTrace
 from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.jobdir.log_lines import MAGIC, UrlTrace
 from webcrawl.store.jobdir.meta_row import REVISITING
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.user_files import UserFiles

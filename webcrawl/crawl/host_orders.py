@@ -17,7 +17,7 @@ from webcrawl.crawl.inspection import ROBOTS, HostInspector
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_queues import Connections
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir.host_row import PLACES, State
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Entry
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 
 ROBOTS = "Crawl-delay of robots.txt"
 HTTP2_ONLY = "HTTP/2 only"

@@ -30,7 +30,7 @@ from webcrawl.frontier.protocol import Frontier
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.frontier.seen.portions import Portions
 from webcrawl.frontier.seen.protocol import SeenStore
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.user_files import UserFiles

@@ -8,7 +8,7 @@ from typing import Any
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import OURS
 from webcrawl.base.own_code import amount, answer, checked, class_name, hint, is_users, made, seconds
-from webcrawl.content.preferences.purpose_bits import Purpose
+from webcrawl.content.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
 from webcrawl.frontier.core import Heard, Rules

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgpack
 
 from webcrawl.crawl.crawl_log import CrawlLog
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import COUNTERS, FILTERS, STATISTICS

@@ -14,7 +14,7 @@ from typing import Any
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, Scored
 from webcrawl.content.html.trees import markup
-from webcrawl.content.scoring.scoring import DIED, Body, ScoreProcess
+from webcrawl.content.scoring import DIED, Body, ScoreProcess
 from webcrawl.crawl.reading_ahead import Ahead
 from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError

@@ -11,7 +11,7 @@ from typing import Any
 
 from webcrawl.base.dates import iso
 from webcrawl.crawl.run import Run
-from webcrawl.record.statistics.statistics import figures as statistics_of
+from webcrawl.record.statistics import figures as statistics_of
 from webcrawl.store.jobdir import stats_file
 
 logger = logging.getLogger(__name__)

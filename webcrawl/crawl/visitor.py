@@ -10,8 +10,8 @@ from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, Judged
 from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.stated_preferences import kept
 from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, wall_of
+from webcrawl.content.stated_preferences import kept
 from webcrawl.crawl.missing_pages import MissingPages
 from webcrawl.crawl.page_links import LinkRules, PageLinks, PageReading
 from webcrawl.crawl.parts import Parts

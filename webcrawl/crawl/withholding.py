@@ -7,8 +7,8 @@ from collections.abc import Callable
 from webcrawl.base.model import Exchange, Withheld
 from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.purpose_bits import Purpose
-from webcrawl.content.preferences.stated_preferences import RobotsWord
+from webcrawl.content.purpose_bits import Purpose
+from webcrawl.content.stated_preferences import RobotsWord
 from webcrawl.net.robots import RobotsSaid
 from webcrawl.store.jobdir.crawl_line import WITHHELD
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.ports import Ports
+from webcrawl.base.url_text import Ports
 from webcrawl.net.connection_open import PROTOCOLS, Http2Offers
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.dns_answers import Lookup, read_hosts

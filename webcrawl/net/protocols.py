@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from typing import Any, NamedTuple, Protocol
 
 from webcrawl.base.model import Exchange, Timings
-from webcrawl.base.ports import Ports
+from webcrawl.base.url_text import Ports
 from webcrawl.net.addresses import Families
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import TooLarge

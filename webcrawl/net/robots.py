@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from webcrawl.content.preferences import stated_preferences
-from webcrawl.content.preferences.purpose_bits import ROBOTS, Statement, combined
-from webcrawl.content.preferences.stated_preferences import address
+from webcrawl.content import stated_preferences
+from webcrawl.content.purpose_bits import ROBOTS, Statement, combined
+from webcrawl.content.stated_preferences import address
 
 LIMIT = 500 * 1024  # RFC 9309 2.5: at least this much must be parsed
 BOM = b"\xef\xbb\xbf"

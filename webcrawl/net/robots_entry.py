@@ -25,7 +25,7 @@ import msgpack
 from webcrawl.base.model import REDIRECTS, Exchange
 from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.base.zstd_frame import unpack as unpacked
-from webcrawl.content.preferences.purpose_bits import LARGEST
+from webcrawl.content.purpose_bits import LARGEST
 from webcrawl.net.header_times import Validators, max_age, validators
 from webcrawl.net.robots import LICENSE, RobotsSaid, Rules
 from webcrawl.store import rowcrc

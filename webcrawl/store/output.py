@@ -85,7 +85,6 @@ class Output:
         self._disk.sync(self._file.fd)
 
     def close(self) -> None:
-        """Ends writing; the next checkpoint notes the final length and closes the file."""
         self.closed = True
 
     def finish(self) -> None:

@@ -20,7 +20,7 @@ from webcrawl.store import lock, rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import remove_unnamed
 from webcrawl.store.errors import DamagedFile, StoreError, TakenAway
-from webcrawl.store.line_blocks import sort_lines
+from webcrawl.store.lines import sort_lines
 from webcrawl.store.output import OPEN, Mark, Output
 from webcrawl.store.worker import side_by_side
 

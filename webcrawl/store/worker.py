@@ -103,7 +103,6 @@ def cores() -> int:
 
 
 def _threads() -> set[str]:
-    """Those of this process, also of C libraries."""
     return set(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
 
 

@@ -45,7 +45,6 @@ class Graph:
 
     @property
     def size(self) -> int:
-        """The number of edges."""
         self._count()
         return len(self._edges)
 

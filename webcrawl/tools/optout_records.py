@@ -36,7 +36,6 @@ def records_of(crawls: Iterable[Path]) -> list[OptOut]:
 
 
 def records_as_saved(snapshot: Snapshot) -> list[OptOut]:
-    """All records as of a checkpoint."""
     ordered = meta_row.value(snapshot, META, meta_row.mapping, dict[str, Any]())
     return [*saved_optouts(snapshot, ordered.get("excluded") or [])]
 

@@ -92,7 +92,7 @@ def _rules() -> dict[str, _Rule]:
     return rules
 
 
-__all__ = ["RegisteredDomains", "host_of", "is_public_suffix", "names_above"]
+__all__ = ["RegisteredDomains", "host_of", "names_above"]
 
 
 def names_above(host: str) -> Iterator[str]:
@@ -104,12 +104,6 @@ def names_above(host: str) -> Iterator[str]:
         host = host[dot:]
         if host:
             yield host
-
-
-def is_public_suffix(host: str) -> bool:
-    """Return whether names below this one have owners of their own, as in `co.uk`, `github.io` or any single label."""
-    name = host.removesuffix(".")
-    return not name.startswith("[") and ("." not in name or suffixes_of(name).public == name)
 
 
 class RegisteredDomains:

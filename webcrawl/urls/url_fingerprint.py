@@ -39,7 +39,6 @@ class ContentDigests:
         self._keyed = blake3(key=blake3(key, derive_key_context=CONTENT).digest())
 
     def __call__(self, body: bytes) -> bytes:
-        """The digest of one body."""
         digest = self._keyed.copy()
         digest.update(body)
         return digest.digest(16)

@@ -10,7 +10,7 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from webcrawl.adapter.extensions import history
 from webcrawl.store.jobdir.history_line import PATH
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 def rows_of(folder):

@@ -13,7 +13,7 @@ from webcrawl.crawl.checkpointing import Positions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 FEEDS = {"pages.jsonl": {"format": "jsonlines", "overwrite": False, "fields": ["url", "title"]}}
 

@@ -10,8 +10,7 @@ from scrapy.http import Response
 
 from webcrawl.adapter.extensions.websub import PAUSE, WebSub
 from webcrawl.base.model import Link
-from webcrawl.net.websub.listening import Push
-from webcrawl.net.websub.subscriptions import HOPS, Subscription
+from webcrawl.net.websub import HOPS, Push, Subscription
 
 HUB = "http://hub.test/"
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.lamp_site import ARTICLE
-from webcrawl.content.documents.extraction import BROKEN, DocumentProcess
-from webcrawl.content.documents.quality import COLUMNS, plain, quality
+from webcrawl.content.document_extraction import BROKEN, DocumentProcess
+from webcrawl.content.text_quality import COLUMNS, plain, quality
 
 HEAD = {"url": "http://a.test/", "encoding": "UTF-8", "is_markup": True, "fetched": "2026-11-22"}
 DEEP = b"<div>" * 100_000 + b"deep"

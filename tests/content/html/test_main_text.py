@@ -2,7 +2,7 @@
 
 import pytest
 
-from webcrawl.content.documents.extraction import Body, extracted
+from webcrawl.content.document_extraction import Body, extracted
 from webcrawl.content.html.shown_text import main_text
 
 pytest.importorskip("trafilatura")

@@ -5,7 +5,7 @@ import pytest
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.stated_preferences import RobotsWord
+from webcrawl.content.stated_preferences import RobotsWord
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_entry import pack, unpack
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.content.preferences import stated_preferences
-from webcrawl.content.preferences.purpose_bits import (
+from webcrawl.content import stated_preferences
+from webcrawl.content.purpose_bits import (
     LARGEST,
     PURPOSES,
     allows,
@@ -17,7 +17,7 @@ from webcrawl.content.preferences.purpose_bits import (
     names,
     words,
 )
-from webcrawl.content.preferences.stated_preferences import address, tokens
+from webcrawl.content.stated_preferences import address, tokens
 
 MINING = ("research", "train-ai", "ai-input")
 

@@ -5,10 +5,10 @@ import pytest
 from tests.support import scorers
 from webcrawl.base.page_values import Scored
 from webcrawl.content.html.text_language import SURE, likely_language
-from webcrawl.content.scoring.document import Document
-from webcrawl.content.scoring.scoring import (
+from webcrawl.content.scoring import (
     DIED,
     Body,
+    Document,
     ScoreProcess,
     Scoring,
     fits,

@@ -9,7 +9,7 @@ import pytest
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome, Withheld
 from webcrawl.base.page_values import Change, Judged
-from webcrawl.content.documents.extraction import BROKEN
+from webcrawl.content.document_extraction import BROKEN
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.link_kinds import Found
 from webcrawl.content.page import Page

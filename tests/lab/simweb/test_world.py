@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.support.places import ROOT
 from webcrawl.lab.simweb import World, even, hostile
+from webcrawl.lab.simweb.host_kinds import PLAIN, ROBOTS, robots_forbid
 from webcrawl.lab.simweb.mix import GROUPS, SLOPES
 from webcrawl.lab.simweb.random_content import Shares, page_number, path
-from webcrawl.lab.simweb.robots_kinds import PLAIN, ROBOTS, forbids
 from webcrawl.lab.simweb.tree_pages import anchors, links
 from webcrawl.lab.simweb.web_answers import Ask
 
@@ -223,7 +223,7 @@ class TestRobots:
 
         expected = [target for target in targets if not rules.can_fetch(f"http://site3.test{target}", "webcrawl")]
 
-        assert [target for target in targets if forbids(world, 3, target)] == expected
+        assert [target for target in targets if robots_forbid(world, 3, target)] == expected
         assert bool(expected) == (kind not in _HARMLESS)
 
     def test_no_mix_no_rules(self):

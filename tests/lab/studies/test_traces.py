@@ -10,7 +10,7 @@ import pytest
 
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.studies.traces import NoTrace, links_of, read_trace
-from webcrawl.record.url_trace import MAGIC, UrlTrace
+from webcrawl.store.jobdir.log_lines import MAGIC, UrlTrace
 
 CRAWL_LOG = (
     "2026-11-21T10:00:00.000Z   200        120 http://a.test/{} {} {} text/html #001 20261121100000000+12 sha1:X"

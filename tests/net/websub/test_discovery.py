@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.cases import cases
 from webcrawl.content.formats import listings
-from webcrawl.net.websub.subscriptions import offer
+from webcrawl.net.websub import offer
 from webcrawl.urls.canonical import canonical
 
 URL = "http://a.test/feed"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webcrawl.net import websub as module
 from webcrawl.net.http_answerer import CannotListen, bound
-from webcrawl.net.websub import listening as module
-from webcrawl.net.websub.listening import Callback, HubRequest, Push
+from webcrawl.net.websub import Callback, HubRequest, Push
 
 TOKEN = "abc"  # noqa: S105 - in a path
 
@@ -185,7 +185,7 @@ def test_bad_requests(request_, status):
 
 def test_many_connections(monkeypatch):
     """Those that hold on without a word keep nobody out."""
-    monkeypatch.setattr(module, "MOST", 4)
+    monkeypatch.setattr(module, "MAX_CONNECTIONS", 4)
 
     async def run():
         listening = bound("127.0.0.1", 0, "WEBSUB_PORT")
@@ -206,7 +206,7 @@ def test_many_connections(monkeypatch):
 
 def test_one_who_never_ends(monkeypatch):
     """The connection is cut."""
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "REQUEST_PATIENCE", 0.05)
     assert asked([b"POST /abc HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc"])[0] == [b""]
 
 

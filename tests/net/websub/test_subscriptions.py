@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.websub import subscriptions as module
-from webcrawl.net.websub.subscriptions import (
+from webcrawl.net import websub as module
+from webcrawl.net.websub import (
     DAY,
     GONE,
     HOUR,

@@ -11,7 +11,7 @@ import pytest
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.model import Link
-from webcrawl.record.archives.archives import Archives, Originals
+from webcrawl.record.archives import Archives, Originals
 from webcrawl.record.warc import archive_files as module
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.store.errors import StoreError

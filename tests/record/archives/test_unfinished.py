@@ -5,7 +5,7 @@ import pytest
 from tests.record.archives.test_archives import Reading
 from tests.support.hive_jobs import named
 from tests.support.warc_crawl import Archive, exchange, files
-from webcrawl.record.archives.archives import Archives
+from webcrawl.record.archives import Archives
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
 
 

@@ -10,7 +10,7 @@ from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1
 from webcrawl.base.model import Referred
-from webcrawl.record.archives.archived_answers import unmodified
+from webcrawl.record.archived_answers import unmodified
 from webcrawl.record.since.cdx_server import digests_of
 from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index

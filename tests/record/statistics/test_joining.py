@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
-from webcrawl.record.statistics.statistics import Statistics, figures, joined
-from webcrawl.record.statistics.tally import Hosts, Tally
+from webcrawl.record.statistics import Statistics, figures, joined
+from webcrawl.record.tally import Hosts, Tally
 from webcrawl.store.jobdir.stats_file import MOST, SLOTS, Series, added_tables
 
 KEY = bytes(range(16))

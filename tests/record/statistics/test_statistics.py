@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.record.statistics.statistics import ADDRESS, Statistics, figures, read_line, top_level
+from webcrawl.record.statistics import ADDRESS, Statistics, figures, read_line, top_level
 from webcrawl.store.jobdir.crawl_line import line
 
 KEY = bytes(16)

@@ -5,7 +5,7 @@ from random import Random
 
 import msgpack
 
-from webcrawl.record.statistics.tally import Hosts, Tally
+from webcrawl.record.tally import Hosts, Tally
 
 
 def fed(tally, names):

@@ -22,7 +22,7 @@ from webcrawl.record.tables.table_writer import Tables
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 URL = "http://a.test/{}"
 

@@ -19,8 +19,8 @@ from webcrawl.store.jobdir.log_lines import last_sent
 from webcrawl.store.jobdir.log_lines import request_line as line
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
-from webcrawl.tools.account.account_page import kept, page, sheet
-from webcrawl.tools.account.site_account import (
+from webcrawl.tools.account_page import kept, page, sheet
+from webcrawl.tools.site_account import (
     Account,
     AccountRow,
     Gap,

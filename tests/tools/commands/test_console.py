@@ -10,7 +10,7 @@ from scrapy.exceptions import UsageError
 from tests.support.jobs import stopped
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.tools.commands.console import port_of, whole
+from webcrawl.tools.tool_command import port_of, whole
 
 FULL = "standard output: No space left on device"
 NOTE = "this is as of the last checkpoint\n"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.reports import Report
 from webcrawl.base.markup import Html, join, tag, text
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_page import page
 from webcrawl.tools.report.report_source import Source, State, Waiting

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.reports import Report
 from webcrawl.base import numbers
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir import counter_words
 from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts

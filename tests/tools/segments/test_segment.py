@@ -14,7 +14,7 @@ from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.line_blocks import BlockReader, BlockWriter
+from webcrawl.store.lines import BlockReader, BlockWriter
 from webcrawl.tools.segments.segment import Pool, copied, cut, hosts_needed, most_per_host
 from webcrawl.urls.seeds import Seeds
 from webcrawl.urls.seeds.seed_source import Found

@@ -9,7 +9,7 @@ import pytest
 
 from webcrawl.record.objectstore.storing import IN_STORE
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.verify_crawl import ABSENT, verify
+from webcrawl.tools.verify_crawl import ABSENT, verify
 
 # A crawl whose log begins anew with each transaction, if nobody reads it: a step for each line that it is sent. Merges
 # are waited for: without them the next step may find no page, and open no archive. One is open after each step: if its

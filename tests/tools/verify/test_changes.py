@@ -8,7 +8,7 @@ from tests.support.tables import Job
 from tests.tools.verify.test_tables import changed, told, with_row
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 @pytest.fixture(name="job")

@@ -13,7 +13,7 @@ from tests.support.seens import OF_CRAWLS
 from webcrawl.base.zstd_frame import unpack
 from webcrawl.store.errors import StoreError
 from webcrawl.store.schema import LAYOUT
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 FLIPS, CUTS = 20, 6
 

@@ -19,9 +19,9 @@ from tests.support.tampering import tampered
 from webcrawl.crawl.hive import session
 from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify import verify_hive as module
-from webcrawl.tools.verify.verify_crawl import verify
-from webcrawl.tools.verify.verify_hive import pages, shared, verify_hive
+from webcrawl.tools import verify_hive as module
+from webcrawl.tools.verify_crawl import verify
+from webcrawl.tools.verify_hive import pages, shared, verify_hive
 
 pytestmark = pytest.mark.xdist_group("verify hive")  # one hive for all tests
 

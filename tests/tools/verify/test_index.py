@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.warc_crawl import Archive, chunked, exchange, files, indexes
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.verify_crawl import ABSENT, check_outputs
+from webcrawl.tools.verify_crawl import ABSENT, check_outputs
 
 PAGE = b"<p>hello world, " * 20
 

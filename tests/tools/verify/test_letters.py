@@ -10,7 +10,7 @@ from tests.support.commands import command
 from webcrawl.crawl.hive.letter import Inbox, Kind, Letter, pack
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 HIVE = b"sixteen bytes 16"
 LINK = b"http://a.test/ L   0   "

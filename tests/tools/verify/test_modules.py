@@ -10,9 +10,9 @@ from tests.support.tampering import tampered
 from webcrawl.adapter.pipelines.outputs import TagsPipeline
 from webcrawl.content.html.tag_counts import TagCounts
 from webcrawl.crawl.checkpointing import state_name
-from webcrawl.record.statistics.statistics import Statistics
+from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir.log_lines import SHAPES, TAGS_POSITION
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 LINES = {
     "logs/images.log": (b"http://a.test/i\tgif\t1\t2\t30\n", b"http://a.test/j\t-\t\t\t0\n"),

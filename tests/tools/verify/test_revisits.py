@@ -16,7 +16,7 @@ from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.commands.verify import verified
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 PAGES = 5000
 

@@ -11,7 +11,7 @@ from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.revisit.check_revisits import check_host_tables, check_signals
 from webcrawl.crawl.revisit.listings import checksum as of_listed
 from webcrawl.crawl.revisit.signals import Signals
-from webcrawl.net.websub.subscriptions import Subscriptions
+from webcrawl.net.websub import Subscriptions
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable

@@ -18,7 +18,7 @@ from webcrawl.crawl.hive.letter import Inbox, Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.verify.verify_hive import verify_hive
+from webcrawl.tools.verify_hive import verify_hive
 from webcrawl.urls.host_names import RegisteredDomains
 
 pytestmark = pytest.mark.xdist_group("verify standing")

@@ -13,7 +13,7 @@ from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.start_check import check_start
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("verify start")  # one stopped crawl for all tests
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.tables import Job
 from webcrawl.record.tables.table_files import Progress
 from webcrawl.store import rowcrc
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 
 @pytest.fixture(name="job")

@@ -19,7 +19,7 @@ from webcrawl.record.fulltext.text_index import Index
 from webcrawl.store import rowcrc
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.verify.verify_crawl import check_outputs, verify
+from webcrawl.tools.verify_crawl import check_outputs, verify
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 

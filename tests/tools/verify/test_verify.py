@@ -24,7 +24,7 @@ from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.jobdir.snapshot import Changed, Snapshot
 from webcrawl.store.outputs import Outputs
-from webcrawl.tools.verify.verify_crawl import verify
+from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("verify verify")  # one stopped crawl for all tests
 

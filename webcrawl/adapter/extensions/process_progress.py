@@ -17,7 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, megabytes, pace, short
 from webcrawl.crawl.progress import unexpected
-from webcrawl.record.archives.archives import Archives
+from webcrawl.record.archives import Archives
 
 logger = logging.getLogger(__name__)
 

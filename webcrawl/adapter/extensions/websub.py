@@ -23,8 +23,7 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.periodic import Loop
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.net.http_answerer import CannotListen, bound
-from webcrawl.net.websub.listening import Callback, Push
-from webcrawl.net.websub.subscriptions import HOPS, REDIRECTS, Subscription, Subscriptions, address, offer
+from webcrawl.net.websub import HOPS, REDIRECTS, Callback, Push, Subscription, Subscriptions, address, offer
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)

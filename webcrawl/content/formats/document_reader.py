@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-import ada_url
-
 from webcrawl.base.url_text import address_text
 from webcrawl.content.formats import listings, xml_stream
 from webcrawl.content.formats.listings import Listing
@@ -19,6 +17,7 @@ from webcrawl.content.html import link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.link_kinds import ALL_LOGGED, HUB, OF_DOCUMENTS, Found, FoundLink
 from webcrawl.content.html.link_reader import LinkReader
+from webcrawl.content.html.shown_text import resolved
 
 MOST = 1000  # links of one answer
 LONGEST = 1 << 16  # characters of all its Link headers
@@ -121,7 +120,7 @@ class DocumentReader:
     def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
         """Adds the links of an answer's headers; `url` is the answer's."""
         for kind, address, text, rel in links(headers) if self._of_headers else ():
-            target = _resolved(address, url)
+            target = resolved(address, url)
             if kind == "canonical" and not found.canonical:
                 found.canonical = target
             if kind in self.wanted and target:
@@ -169,12 +168,5 @@ def _location(headers: Iterable[tuple[bytes, bytes]], url: str) -> str:
     found = url
     for name, value in headers:
         if name.lower() == b"content-location":
-            found = _resolved(address_text(value), url) or found
+            found = resolved(address_text(value), url) or found
     return found
-
-
-def _resolved(address: str, url: str) -> str:
-    try:
-        return str(ada_url.join_url(url, address))
-    except ValueError:
-        return ""

@@ -282,7 +282,6 @@ def _measures(text: str) -> dict[str, int]:
 
 @cache
 def _supported() -> frozenset[str]:
-    """The languages that the detector knows."""
     return frozenset(_detector().supported_langs())
 
 

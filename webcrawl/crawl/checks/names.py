@@ -20,7 +20,7 @@ from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
 from webcrawl.base.settings.crawl_settings import URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Choices, Whole, text, words
 from webcrawl.content.html.link_kinds import ALL
-from webcrawl.content.preferences.purpose_bits import PURPOSES
+from webcrawl.content.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import WAYS, read_regions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
-from webcrawl.content.documents.extraction import DocumentProcess
+from webcrawl.content.document_extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page

@@ -18,7 +18,7 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.purpose_bits import Purpose
+from webcrawl.content.purpose_bits import Purpose
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run

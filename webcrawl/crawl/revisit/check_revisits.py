@@ -16,8 +16,8 @@ from webcrawl.crawl.revisit import listings
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED, TIME, WIDTHS
 from webcrawl.crawl.revisit.record import record_in, unpack
 from webcrawl.crawl.revisit.signals import Announcer
-from webcrawl.net.websub import subscriptions
-from webcrawl.net.websub.subscriptions import FIELDS, State
+from webcrawl.net import websub as subscriptions
+from webcrawl.net.websub import FIELDS, State
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import SavedQueues, count_records, some

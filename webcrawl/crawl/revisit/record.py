@@ -60,7 +60,7 @@ class PageRecord:
     stored: float = 0.0  # when the answer was fetched that the archive has, to the millisecond; 0: it has none
     copy_of: str = ""  # the URL of that answer, if it is another's
     plain: bool = False  # that answer has no content coding
-    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (webcrawl.content.preferences)
+    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document (content/purpose_bits.py)
     handed: bool = False  # it has moved for good, and what was known of it went along: that happens once
     listing: bool = False  # a sitemap or feed with turns of its own: shape and span are of what its readings brought
     holds: int = 0  # its owner says that it is fresh until then, whole seconds since 1970; 0: no word of that

@@ -27,8 +27,8 @@ from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
-from webcrawl.tools.commands.console import say_all
 from webcrawl.tools.commands.crawl import OneSignal
+from webcrawl.tools.tool_command import say_all
 
 PAGES = 100  # per host on average: at one page per second more than anyone waits for
 KINDS = (  # a sample of what the real web has

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from webcrawl.lab.simweb.host_kinds import DOWN, DRESSES, OWNERS, SCHEMES
+from webcrawl.lab.simweb.host_kinds import DOWN, DRESSES, OWNERS, ROBOTS, SCHEMES
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.name_server import BY_NAME, NAMES
-from webcrawl.lab.simweb.robots_kinds import ROBOTS
 
 CHANGES = (
     "change_poisson",

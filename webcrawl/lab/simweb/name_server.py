@@ -91,10 +91,6 @@ def _failing(rcode: Rcode) -> Callable[[Web, int, Question], Reply]:
     return lambda _, __, ___: Reply(rcode)
 
 
-def _silent(_: Web, __: int, ___: Question) -> Reply:
-    return Reply(silent=True)
-
-
 def _cname(world: Web, host: int, question: Question) -> Reply:
     """Two aliases before the address. The server follows them itself (RFC 1034, 3.6.2)."""
     name, chain = world.name(host), [question.name]
@@ -109,55 +105,18 @@ def _cname_loop(world: Web, host: int, _: Question) -> Reply:
     return Reply(records=(Record(name, CNAME, f"a.via.{name}"), Record(f"a.via.{name}", CNAME, name)))
 
 
-def _truncated(world: Web, host: int, question: Question) -> Reply:
-    return _plain(world, host, question) if question.tcp else Reply(truncated=True)
-
-
-def _short(world: Web, host: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, world.address(host), ttl=1))
-
-
 def _many(world: Web, host: int, question: Question) -> Reply:
     served = (world.address(host + step) for step in range(min(world.addresses, 20)))
     return Reply(records=_addresses(question, *served))
 
 
-def _first_dead(world: Web, host: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, DEAD, world.address(host)))
+def _six(question: Question, address: str, otherwise: Reply) -> Reply:
+    return Reply(records=(Record(question.name, AAAA, address),)) if question.type == AAAA else otherwise
 
 
-def _dead(_: Web, __: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, DEAD))
-
-
-def _outside(_: Web, __: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, OUTSIDE))
-
-
-def _mixed(world: Web, host: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, OUTSIDE, world.address(host)))
-
-
-def _aaaa(world: Web, host: int, question: Question) -> Reply:
-    if question.type == AAAA:
-        return Reply(records=(Record(question.name, AAAA, f"::ffff:{world.address(host)}"),))
-    return _plain(world, host, question)
-
-
-def _ipv6(world: Web, host: int, question: Question) -> Reply:
-    return Reply(records=(Record(question.name, AAAA, world.address(host)),) if question.type == AAAA else ())
-
-
-def _dual(world: Web, host: int, question: Question) -> Reply:
-    return (
-        Reply(records=(Record(question.name, AAAA, LOOPBACK6),))
-        if question.type == AAAA
-        else _plain(world, host, question)
-    )
-
-
-def _recovers(world: Web, host: int, question: Question) -> Reply:
-    return Reply(Rcode.SERVFAIL) if question.attempt == 1 else _plain(world, host, question)
+def _first(question: Question, first: str, world: Web, host: int) -> Reply:
+    """An address that is of no use before the host's own."""
+    return Reply(records=_addresses(question, first, world.address(host)))
 
 
 OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is allowed
@@ -170,20 +129,20 @@ NAMES: dict[str, Callable[[Web, int, Question], Reply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
     "dns_servfail": _failing(Rcode.SERVFAIL),
     "dns_refused": _failing(Rcode.REFUSED),
-    "dns_silent": _silent,
+    "dns_silent": lambda _, __, ___: Reply(silent=True),
     "dns_cname": _cname,
     "dns_cname_loop": _cname_loop,
-    "dns_truncated": _truncated,
-    "dns_short": _short,
+    "dns_truncated": lambda web, host, asked: _plain(web, host, asked) if asked.tcp else Reply(truncated=True),
+    "dns_short": lambda web, host, asked: Reply(records=_addresses(asked, web.address(host), ttl=1)),
     "dns_many": _many,
-    "dns_first_dead": _first_dead,
-    "dns_dead": _dead,
-    "dns_outside": _outside,
-    "dns_mixed": _mixed,
-    "dns_aaaa": _aaaa,
-    "dns_recovers": _recovers,
-    IPV6: _ipv6,
-    DUAL: _dual,
+    "dns_first_dead": lambda web, host, asked: _first(asked, DEAD, web, host),
+    "dns_dead": lambda _, __, asked: Reply(records=_addresses(asked, DEAD)),
+    "dns_outside": lambda _, __, asked: Reply(records=_addresses(asked, OUTSIDE)),
+    "dns_mixed": lambda web, host, asked: _first(asked, OUTSIDE, web, host),
+    "dns_aaaa": lambda web, host, asked: _six(asked, f"::ffff:{web.address(host)}", _plain(web, host, asked)),
+    "dns_recovers": lambda web, host, asked: Reply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked),
+    IPV6: lambda web, host, asked: _six(asked, web.address(host), Reply()),
+    DUAL: lambda web, host, asked: _six(asked, LOOPBACK6, _plain(web, host, asked)),
 }
 STANDING: dict[str, Standing] = {
     **dict.fromkeys(

@@ -12,8 +12,8 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from math import ceil, inf
 
+from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.name_server import OUTSIDE, A, Rcode, Record, Reply
-from webcrawl.lab.simweb.robots_kinds import is_robots
 from webcrawl.lab.simweb.web_answers import Answer, Ending
 
 _KIND = re.compile(

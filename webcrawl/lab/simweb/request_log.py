@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-from webcrawl.lab.simweb import robots_kinds
+from webcrawl.lab.simweb import host_kinds
 from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.world import World
 
@@ -174,7 +174,7 @@ def robots_first(log: Iterable[Hit]) -> list[Hit]:
     found = []
     for hit in sorted(log, key=lambda hit: hit.started):
         origin = hit.url[: -len(hit.path)]
-        if robots_kinds.is_robots(hit.path) or origin in asked:
+        if host_kinds.is_robots(hit.path) or origin in asked:
             if hit.path == "/robots.txt":
                 asked.add(origin)
             continue
@@ -198,7 +198,7 @@ def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for hit in log:
         number = world.number(hit.host)
-        if number is not None and world.trap(number) and not robots_kinds.is_robots(hit.path):
+        if number is not None and world.trap(number) and not host_kinds.is_robots(hit.path):
             counts[world.trap(number)] += 1
     return counts
 
@@ -218,7 +218,7 @@ def mercator(
     def wanted(hit: Hit) -> float:
         wait = min(max(factor * (hit.ended - hit.started), minimum), maximum)
         number = world.number(hit.host)
-        delay = robots_kinds.crawl_delay(world, number) if number is not None else 0.0
+        delay = host_kinds.crawl_delay(world, number) if number is not None else 0.0
         return max(wait, min(max(delay, hit.retry_after), crawl_delay_max))
 
     return wanted

@@ -38,11 +38,6 @@ def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
     raise AssertionError  # the last attempt has raised
 
 
-def listen_both(address: str, port: int) -> tuple[socket.socket, socket.socket]:
-    """A UDP and a TCP socket with the same port."""
-    return listen_pairs([address], port)[0]
-
-
 def listen_pairs(addresses: Sequence[str], port: int) -> list[tuple[socket.socket, socket.socket]]:
     """A UDP and a TCP socket on each address, all with the same port."""
     for attempt in range(TRIES):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from webcrawl.frontier.health import STRIKES
-from webcrawl.lab.simweb import robots_kinds, tree_pages
+from webcrawl.lab.simweb import host_kinds, tree_pages
 from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.name_server import OUTSIDE, Standing
 from webcrawl.lab.simweb.request_log import Hit
@@ -95,7 +95,7 @@ class Truth:
         place = self.world.locate(url)
         if place is None:
             return False
-        return robots_kinds.is_robots(place[1]) or (self.world.living is not None and is_listing(place[1]))
+        return host_kinds.is_robots(place[1]) or (self.world.living is not None and is_listing(place[1]))
 
 
 Scope = Callable[[str, str], bool]
@@ -180,7 +180,7 @@ class _Walk:
         standing = self.world.standing(host)
         if standing is Standing.SHUT:
             return "host unreachable"
-        if robots_kinds.forbids(self.world, host, path):
+        if host_kinds.robots_forbid(self.world, host, path):
             return "robots.txt"
         return "unsure" if standing is Standing.UNSURE else ""
 

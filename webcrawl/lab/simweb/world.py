@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import count
 from math import gcd, log
 
-from webcrawl.lab.simweb import host_kinds, name_server, random_content, robots_kinds, tree_pages, zoo
+from webcrawl.lab.simweb import host_kinds, name_server, random_content, tree_pages, zoo
 from webcrawl.lab.simweb.changing_pages import Living
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
@@ -181,7 +181,6 @@ class World:
         return self.annex.trap(host) if host >= self.hosts else ""
 
     def seeds(self) -> Iterator[str]:
-        """The root URL of every ordinary host."""
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     def entrances(self, host: int) -> Sequence[int]:
@@ -214,13 +213,13 @@ class World:
 
     def answer(self, ask: Ask) -> Answer:
         """The answer to a request. Asking changes nothing."""
-        if (trap := self.trap(ask.host)) and not robots_kinds.is_robots(ask.path):
+        if (trap := self.trap(ask.host)) and not host_kinds.is_robots(ask.path):
             return host_kinds.static_answer(ask) or zoo.zoo_answer(self, ask, trap)
         kind = self.kind("host", ask.host)
         if kind in host_kinds.DOWN:
             return host_kinds.DOWN[kind](self)
         answer = (self.living.answer(ask) if self.living is not None else None) or self._tree(ask)
-        if (owner := self.kind("owner", ask.host)) and not robots_kinds.is_robots(ask.path):
+        if (owner := self.kind("owner", ask.host)) and not host_kinds.is_robots(ask.path):
             answer = host_kinds.speak(OWNERS[owner], answer, self.agent)
         return host_kinds.DRESSES[kind](self, ask, answer) if kind in host_kinds.DRESSES else answer
 
@@ -229,8 +228,8 @@ class World:
         return Answer(body=tree_pages.render(self, ask.host, page)) if page is not None else self._elsewhere(ask)
 
     def _elsewhere(self, ask: Ask) -> Answer:
-        if ask.path == "/robots.txt" or ask.path.startswith(robots_kinds.FOLDER):
-            return robots_kinds.answer(self, ask)
+        if ask.path == "/robots.txt" or ask.path.startswith(host_kinds.ROBOTS_FOLDER):
+            return host_kinds.robots_answer(self, ask)
         if ask.path.startswith("/x/"):
             place = Place.of(self, ask)
             kind = SPECIAL.get(place.kind) if place else None
@@ -243,7 +242,7 @@ class World:
         return max(
             name_server.STANDING.get(self.kind("dns", host), name_server.Standing.OPEN),
             name_server.Standing.SHUT if self.kind("host", host) in host_kinds.DOWN else name_server.Standing.OPEN,
-            robots_kinds.standing(self, host),
+            host_kinds.robots_standing(self, host),
         )
 
 

@@ -155,7 +155,6 @@ def git(spot: Spot) -> Show:
 
 
 def _hash(die: int) -> str:
-    """Forty hexadecimal digits."""
     return f"{die * 0x9E3779B97F4A7C15F39CC0605CEDC834 % 2**160:040x}"
 
 
@@ -304,5 +303,4 @@ def _text(world: Web, key: str) -> str:
 
 
 def _label(href: str) -> str:
-    """Return the text of a link: the end of its address."""
     return href.rstrip("/").rpartition("/")[2][-40:]

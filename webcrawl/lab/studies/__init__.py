@@ -6,3 +6,4 @@ NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC")
 ORDERS = ("breadth", "random", "indegree", "opic", "reputation", "pagerank", "best", "focus", "ideal")
 ONLY_GOOD = ("focus", "ideal")
 OF_GOOD = ("breadth", "indegree", "focus", "ideal")  # by default, where it is known which pages are good
+KINDS_OF_SAMPLE = ("near-pagerank", "near-uniform")

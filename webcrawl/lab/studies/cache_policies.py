@@ -35,7 +35,6 @@ NOWHERE = -1
 
 
 def filled(size: int, value: int = NOWHERE) -> Vector:
-    """An array of one value."""
     return vector(np.full(size, value, np.int64))
 
 

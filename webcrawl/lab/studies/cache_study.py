@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from webcrawl.frontier.seen.protocol import CACHE_SIZE
 from webcrawl.lab.studies import NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.traces import Numbers, Trace
+from webcrawl.tools.report.charts import COLOURS, Line, plot_file
 from webcrawl.urls.host_names import RegisteredDomains
 
 POLICIES: dict[str, Callable[[Any, int, int], int]] = {
@@ -173,3 +175,23 @@ def _advice(rows: Sequence[Row]) -> list[str]:
     if region is None:
         return ["", f"size makes no difference here: {what}"]
     return ["", f"most is gained between {region[0]:,} and {region[1]:,} entries: {what}"]
+
+
+def plot_caches(rows: Sequence[Row]) -> str:
+    """The SVG document: hit rates by the size of the cache."""
+    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"} or {1, *(row.size for row in rows)})
+    low, high = log2(sizes[0]), max(log2(sizes[-1]), log2(sizes[0]) + 1)
+
+    def x(size: int) -> float:
+        return (log2(size) - low) / (high - low)
+
+    lines = []
+    for name in (name for name in NAMES if any(row.policy == name for row in rows)):
+        found = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
+        if name == "INFINITE":
+            found = [(sizes[0], found[0][1]), (sizes[-1], found[0][1])]
+        points = [(x(size), rate) for size, rate in found]
+        lines.append(Line(name, points, COLOURS[NAMES.index(name)], dashed=name in NAMES[:2]))
+    every = max((len(sizes) + 9) // 10, 1)
+    labels = [(x(size), f"{size:,}") for size in sizes[::every]]
+    return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")

@@ -65,7 +65,6 @@ class Graph:
 
     @property
     def pages(self) -> int:
-        """Return how many there are."""
         return len(self.offsets) - 1
 
     @property

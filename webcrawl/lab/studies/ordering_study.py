@@ -13,15 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.loading import missing
-from webcrawl.base.markup import Html, tag
 from webcrawl.frontier.core import BIAS
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
 from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
 from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, Known, KnownPageRank, Signal, Votes
-from webcrawl.lab.studies.plot import COLOURS, HIGH, LEFT, TOP, WIDE, Line, drawing, y
 from webcrawl.lab.studies.traces import NoTrace
+from webcrawl.tools.report.charts import COLOURS, Line, plot_file
 
 GOOD = 0.5  # the least score of a good page
 
@@ -108,7 +107,6 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """The area below the curve."""
         return float(self.curve.mean())
 
     def as_json(self) -> dict[str, Any]:
@@ -226,17 +224,18 @@ def _about(graph: Graph) -> str:
 def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
     """The SVG document: one line per ordering, as a crawl has it if that was asked for, else in exact order."""
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
-    lines = []
-    for row in (row for row in rows if row.how == how):
-        shares = [step / POINTS for step in range(POINTS + 1)]
-        points = [(LEFT + share * WIDE, y(row.at(share))) for share in shares]
-        lines.append(
-            Line(row.ordering, points, COLOURS[ORDERS.index(row.ordering)], dashed=row.ordering in ("best", IDEAL))
+    shares = [step / POINTS for step in range(POINTS + 1)]
+    lines = [
+        Line(
+            row.ordering,
+            [(share, row.at(share)) for share in shares],
+            COLOURS[ORDERS.index(row.ordering)],
+            dashed=row.ordering in ("best", IDEAL),
         )
-    below = [
-        tag("text", f"{ten}0 %", x=f"{LEFT + ten / 10 * WIDE:.1f}", y=str(TOP + HIGH + 18), text_anchor="middle")
-        for ten in range(0, 11, 2)
+        for row in rows
+        if row.how == how
     ]
-    place = {"x": str(LEFT + WIDE // 2), "y": str(TOP + HIGH + 38)}
-    words: Html = tag("text", f"pages fetched, and their share of {_measured(graph)}", text_anchor="middle", **place)
-    return drawing("What a crawl has by pages fetched", lines, [*below, words])
+    below = f"pages fetched, and their share of {_measured(graph)}"
+    return plot_file(
+        "What a crawl has by pages fetched", lines, [(ten / 10, f"{ten}0 %") for ten in range(0, 11, 2)], below
+    )

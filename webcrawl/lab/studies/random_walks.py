@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from webcrawl.base.program import program
+from webcrawl.base.readable import readable
+from webcrawl.lab.studies import KINDS_OF_SAMPLE
 from webcrawl.lab.studies.traces import UNREADABLE, NoTrace, opened
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -39,7 +42,6 @@ class Walked:
 
     @property
     def visits(self) -> Numbers:
-        """Return how often each page was visited."""
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:
@@ -137,3 +139,57 @@ def read_index(path: Path) -> set[str]:
     if not urls:
         raise NoTrace(f"{path}: no URLs")
     return urls
+
+
+def sample(walked: Walked, kind: str, most: int, seed: int) -> list[str]:
+    random = np.random.default_rng(seed)
+    return walked.near_pagerank(most, random) if kind == KINDS_OF_SAMPLE[0] else walked.near_uniform(most, random)
+
+
+def quality_of(walked: Walked, index: set[str]) -> dict[str, Any]:
+    share, error = walked.quality(index)
+    return {
+        "quality": share,
+        "error": error if error == error else None,  # noqa: PLR0124 - no number, of a single walker
+        "urls": len(index),
+        **_counts(walked),
+    }
+
+
+def about(walked: Walked) -> dict[str, Any]:
+    visits = walked.visits
+    order = visits.argsort(kind="stable")[::-1][:10]
+    return {
+        "lines": walked.lines,
+        "failed": walked.failed,
+        "came": dict(walked.came),
+        **_counts(walked),
+        "pages": len(walked.urls),
+        "most_visited": [[walked.urls[page], int(visits[page])] for page in order],
+    }
+
+
+def _counts(walked: Walked) -> dict[str, Any]:
+    made = Counter(walked.walkers.tolist()).values()
+    return {"visits": len(walked.pages), "walkers": len(made), "each": [min(made), max(made)]}
+
+
+def as_text(found: dict[str, Any]) -> str:
+    if "sample" in found:
+        return "".join(f"{readable(url)}\n" for url in found["urls"])
+    if "quality" in found:
+        error = "of one walker" if found["error"] is None else f"standard error {100 * found['error']:.2f}"
+        return f"{100 * found['quality']:.2f} % of the PageRank, {error}: {_made(found)}\n"
+    came = ", ".join(f"{count:,} by {how}" for how, count in sorted(found["came"].items(), key=lambda one: -one[1]))
+    lines = [
+        f"{found['lines']:,} URLs: {came}; {found['failed']:,} failed or were refused",
+        f"after the burn-in: {_made(found)}, {found['pages']:,} pages; most often",
+        *(f"{count:>10,}  {readable(url)}" for url, count in found["most_visited"]),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _made(found: dict[str, Any]) -> str:
+    least, most = found["each"]
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    return f"{found['visits']:,} visits of {found['walkers']:,} walkers, {each} each"

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
 from webcrawl.base.zstd_frame import zstd
-from webcrawl.record.url_trace import MAGIC, PAGE
 from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.log_lines import MAGIC, PAGE
 
 MARKS = {"\t": "a tab", " ": "a blank", ",": "a comma"}  # between the ends of an edge
 HEAD = 1 << 16  # bytes that are looked at to know what a file is

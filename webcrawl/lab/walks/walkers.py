@@ -18,7 +18,7 @@ import msgpack
 
 from webcrawl.base.model import Link, Packed, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 
@@ -206,7 +206,7 @@ class Choice(NamedTuple):
 DEAD_END = Choice()
 
 
-class Walkers:
+class Walkers(Part):
     """A part of the checkpoint: all places, and the state of the random numbers.
 
     Walkers at one URL are interchangeable: whichever of its downloads ends, the first one goes on.
@@ -342,9 +342,6 @@ class Walkers:
         self._write(line.encode())
 
     # -- the checkpoint
-
-    def prepare(self) -> Iterator[None]:
-        return iter(())
 
     def save(self) -> None:
         nowhere = [*(entry[2] for entry in sorted(self._idle, key=lambda entry: entry[:2])), *self._done]

@@ -154,7 +154,6 @@ class Index:
             self._writer.delete_documents_by_query(tantivy.Query.term_query(self._schema, "url", url))
 
     def add(self, document: dict[str, Any]) -> None:
-        """The next page. Not searched before the commit, and forgotten without it."""
         with told(self._folder):
             self._writer.add_document(tantivy.Document.from_dict(document, self._schema))
 

@@ -232,7 +232,6 @@ class Search:
         )
 
     def _line(self, stored: dict[str, list[Any]]) -> dict[str, Any]:
-        """The page's line; empty if its text file was taken away."""
         place = Place(stored["file"][0], stored["offset"][0])
         for line in member(self._jobdir, place):
             if line["ordinal"] == stored[ORDINAL][0]:

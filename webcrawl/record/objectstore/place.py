@@ -76,7 +76,6 @@ def check_packages(address: str) -> None:
 
 
 def below(address: str, folder: str) -> str:
-    """The address of a folder in a store."""
     return f"{address.rstrip('/')}/{folder}"
 
 

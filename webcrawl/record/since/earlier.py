@@ -14,7 +14,7 @@ from webcrawl.base.model import Exchange, Referred, header
 from webcrawl.base.page_values import GONE, MOVED, Change
 from webcrawl.base.url_text import visible
 from webcrawl.net.header_times import Validators, validators
-from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
+from webcrawl.record.archived_answers import Answers, Capture, Unusable, is_unmodified, most, unmodified
 from webcrawl.record.since.cdx_server import digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of

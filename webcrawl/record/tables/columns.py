@@ -17,8 +17,8 @@ from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import Judged
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
-from webcrawl.content.documents.quality import COLUMNS as QUALITY
 from webcrawl.content.page import Page
+from webcrawl.content.text_quality import COLUMNS as QUALITY
 from webcrawl.record.tables.rows import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
 from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH

@@ -14,7 +14,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import REDIRECT, Found, FoundLink, LinkColumns
 from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.page import Page
-from webcrawl.content.preferences.purpose_bits import Preferences
+from webcrawl.content.purpose_bits import Preferences
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links, redirect_target
 from webcrawl.urls.host_names import is_ipv4, suffixes_of
 

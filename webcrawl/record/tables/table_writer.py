@@ -248,9 +248,6 @@ class TableWriter:
         self._db.set(self._note, self.progress.pack(streams))
 
 
-logger = logging.getLogger(__name__)
-
-
 HOSTS_AT_ONCE = 4096
 # What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of them says. The rows are
 # those of net/robots_entry.py.

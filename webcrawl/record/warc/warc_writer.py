@@ -29,7 +29,7 @@ from webcrawl.store.jobdir.index_line import (
     recognised,
     truncated,
 )
-from webcrawl.store.line_blocks import SCRATCH
+from webcrawl.store.lines import SCRATCH
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 

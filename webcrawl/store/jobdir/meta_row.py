@@ -62,7 +62,6 @@ def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    """Return the terms as a state keeps them."""
     return {str(name): str(text) for name, text in mapping(data).items()}
 
 

@@ -90,7 +90,6 @@ class Series:
         return [self.width, self.start, self.downloads, self.documents, self.sizes]
 
     def restore(self, saved: Iterable[object]) -> None:
-        """Takes what `save` returned."""
         self.width, self.start, self.downloads, self.documents, self.sizes = saved  # type: ignore[assignment]
 
 

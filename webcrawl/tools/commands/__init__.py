@@ -1,4 +1,1 @@
-"""Scrapy's commands of this project, one per file, which has the command's name.
-
-`console` is no command: it prints for them.
-"""
+"""Scrapy's commands of this project, one per file, which has the command's name."""

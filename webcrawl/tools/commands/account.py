@@ -10,17 +10,14 @@ from pathlib import Path
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import read_enough, say, say_all, write_page
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, read_enough, say, say_all, usage_error, write_page
 
 
 class Command(ToolCommand):
     """Reads the last checkpoint and the logs, and changes nothing; docs/report.md says what is on the page."""
 
     says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
-
-    def syntax(self) -> str:
-        return "JOBDIR DOMAIN [options]"
+    usage = "JOBDIR DOMAIN [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -52,8 +49,8 @@ class Command(ToolCommand):
 
     def _give(self, jobdir: Path, name: str, output: str | None) -> None:
         # Scrapy imports every command for any
-        from webcrawl.tools.account.account_page import page, sheet  # noqa: PLC0415
-        from webcrawl.tools.account.site_account import account_of, site_of  # noqa: PLC0415
+        from webcrawl.tools.account_page import page, sheet  # noqa: PLC0415
+        from webcrawl.tools.site_account import account_of, site_of  # noqa: PLC0415
 
         site = site_of(name)
         target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")

@@ -17,8 +17,7 @@ from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.commands.console import complain, say_all
-from webcrawl.tools.tool_command import ToolCommand
+from webcrawl.tools.tool_command import ToolCommand, complain, say_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,10 +36,8 @@ class Command(ToolCommand):
     """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
 
     says = "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+    usage = "JOBDIR COMMAND [WORDS] [--json]"
     takes_words = True
-
-    def syntax(self) -> str:
-        return "JOBDIR COMMAND [WORDS] [--json]"
 
     def long_desc(self) -> str:
         from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
-from webcrawl.tools.commands.console import CannotPrint, port_of, say
 from webcrawl.tools.commands.ctl import ask
 from webcrawl.tools.commands.report import default_terms
-from webcrawl.tools.tool_command import ToolCommand, need_jobdir
+from webcrawl.tools.tool_command import CannotPrint, ToolCommand, need_jobdir, port_of, say
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -32,9 +31,7 @@ class Command(ToolCommand):
     """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard). Ctrl-C: exit status 0."""
 
     says = "Show crawls and hives in a browser: live figures, hosts, errors, commands"
-
-    def syntax(self) -> str:
-        return "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
+    usage = "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
 
     def long_desc(self) -> str:
         return (

@@ -6,10 +6,13 @@ Of the commands in a module Scrapy takes the last one.
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import shutil
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
@@ -19,24 +22,15 @@ from typing import TYPE_CHECKING
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.program import INTERRUPTED, PYTHON, environment, program
-from webcrawl.base.readable import count
-from webcrawl.tools.commands.console import complain, say
-from webcrawl.tools.tool_command import CommandGroup, ToolCommand, usage_error
+from webcrawl.base.readable import count, readable
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.tool_command import CommandGroup, ToolCommand, complain, say, usage_error
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from webcrawl.record.tables.table_files import Made
     from webcrawl.urls.exclusion_rules import Forgotten
-import logging
-
-from webcrawl.base.readable import readable
-from webcrawl.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
-import time
-from collections import Counter
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
 SOURCES = "sources"  # in it: of what archives
@@ -49,9 +43,7 @@ class Documents(ToolCommand):
     """
 
     says = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
-
-    def syntax(self) -> str:
-        return "JOBDIR|WARC... [-o FILE]"
+    usage = "JOBDIR|WARC... [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -193,9 +185,7 @@ class GraphExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line; docs/report.md says what is in the files."""
 
     says = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
-
-    def syntax(self) -> str:
-        return "JOBDIR [-o FOLDER]"
+    usage = "JOBDIR [-o FOLDER]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -224,9 +214,7 @@ class StoreExport(ToolCommand):
     """Exit status 0 if all finished files are in the store, or 1 and a line for each reason; docs/outputs.md."""
 
     says = "Copy the finished files of a crawl or hive to its store"
-
-    def syntax(self) -> str:
-        return "JOBDIR"
+    usage = "JOBDIR"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
@@ -284,9 +272,7 @@ class WaczExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
 
     says = "Pack the archive of a crawl or hive into one WACZ file"
-
-    def syntax(self) -> str:
-        return "JOBDIR [-o FILE]"
+    usage = "JOBDIR [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

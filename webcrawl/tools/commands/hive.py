@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.commands.console import CannotPrint, complain, say, say_all
+from webcrawl.tools.tool_command import CannotPrint, complain, say, say_all
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.changes import Found

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.program import program
-from webcrawl.tools.commands.console import say, say_all, whole
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -34,9 +33,7 @@ class Command(ToolCommand):
     """Exit status 0, 1 with what is wrong in a line each, 2 for a wrong command line."""
 
     says = "Make and publish the key that signs requests, and the page that says who we are"
-
-    def syntax(self) -> str:
-        return "new FILE | directory … | verify … | page …"
+    usage = "new FILE | directory … | verify … | page …"
 
     def long_desc(self) -> str:
         return "  ".join(f"{program()} identity {use}" for use in USES.values()) + "  (docs/identity.md)"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import say, say_all, whole, write_page
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole, write_page
 
 NAME = "report.html"
 FARTHEST = 6  # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
@@ -20,9 +19,7 @@ class Command(ToolCommand):
     """Reads the last checkpoint and changes nothing of the crawl; docs/report.md says what is on the page."""
 
     says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
-
-    def syntax(self) -> str:
-        return "JOBDIR [options]"
+    usage = "JOBDIR [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -15,8 +15,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
-from webcrawl.tools.commands.console import complain, read_enough, whole
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error, whole
 
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_search import Answer, Snippet
@@ -29,10 +28,8 @@ class Command(ToolCommand):
     """Exit status 0, whether or not a page is found; 1 if an index is missing, 2 if the query is not understood."""
 
     says = "Find pages of a crawl or hive, running or not, by their words"
+    usage = "JOBDIR WORDS... [-n 10] [--json]"
     takes_words = True
-
-    def syntax(self) -> str:
-        return "JOBDIR WORDS... [-n 10] [--json]"
 
     def long_desc(self) -> str:
         return (

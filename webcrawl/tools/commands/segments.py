@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count, readable, text_without_credentials
-from webcrawl.tools.commands.console import complain, say, say_all, whole
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error, whole
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -28,10 +27,8 @@ class Command(ToolCommand):
     """Exit status 0; 1 and one line if it cannot be done, or if tables could not be read."""
 
     says = "Crawl offline: build segments of new URLs from what crawls left"
+    usage = "build JOBDIR... [options]"
     default_settings: ClassVar[dict[str, Any]] = {}
-
-    def syntax(self) -> str:
-        return "build JOBDIR... [options]"
 
     def long_desc(self) -> str:
         return (

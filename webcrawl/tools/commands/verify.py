@@ -13,8 +13,7 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
-from webcrawl.tools.commands.console import complain, say, say_all
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error
 
 FIGURES = {name: name for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")} | {
     "seen": "keys"
@@ -25,9 +24,7 @@ class Command(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line per damaged place; docs/operations.md has examples."""
 
     says = "Check every file of a crawl or hive, running or not, without changing any"
-
-    def syntax(self) -> str:
-        return "JOBDIR [--json]"
+    usage = "JOBDIR [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -41,8 +38,8 @@ class Command(ToolCommand):
 
 def verified(jobdir: str, *, as_json: bool = False) -> int:
     """Prints what is found in a crawl or a hive; returns the exit status."""
-    from webcrawl.tools.verify.verify_crawl import verify  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
+    from webcrawl.tools.verify_crawl import verify  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
     found: Counter[str] = Counter()
     path = Path(jobdir)
@@ -76,7 +73,7 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.record.objectstore.storing import IN_STORE  # noqa: PLC0415 - as above
     from webcrawl.record.tables.check_tables import UNREAD  # noqa: PLC0415 - as above
-    from webcrawl.tools.verify.verify_crawl import ABSENT  # noqa: PLC0415 - as above
+    from webcrawl.tools.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
     held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
     held += [f"{found['folded']} folded: their like brought nothing new"] if found["folded"] else []

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.commands.console import complain, read_enough
-from webcrawl.tools.tool_command import ToolCommand, usage_error
+from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import Answer
@@ -29,9 +28,7 @@ class Command(ToolCommand):
     """Exit status 0, whatever the answer; 1 if the folder cannot be read as a crawl, with the reason in a line."""
 
     says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
-
-    def syntax(self) -> str:
-        return "JOBDIR URL | JOBDIR --file URLS"
+    usage = "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

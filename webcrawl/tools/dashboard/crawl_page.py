@@ -32,7 +32,6 @@ class Shown:
     moments: Sequence[Moment]
 
     def at(self, *parts: str, **query: str | None) -> str:
-        """The address of one of its pages."""
         return self.site.at("c", self.known.id, *parts, **query)
 
     def link(self, name: str, text: str) -> str | None:
@@ -43,7 +42,6 @@ class Shown:
 
 
 def crawls_page(site: Site, crawls: Sequence[Shown], where: str) -> str:
-    """The document."""
     parts = crawls_parts(crawls, where)
     header = tag("header", top(site), tag("h1", "Crawls"))
     return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
@@ -287,7 +285,6 @@ def does(sample: Sample, moments: Sequence[Moment]) -> str:
 
 
 def _end(sample: Sample) -> str:
-    """Return how the last run ended."""
     reason, queued = sample.note, int(sample.number("queued"))
     if reason != "finished":
         return stopped_by(reason) or f"ended: {reason}"

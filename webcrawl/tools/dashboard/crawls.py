@@ -58,7 +58,6 @@ class Sample:
 
     @property
     def turns(self) -> Turns:
-        """What the hosts in rotation do."""
         return Turns.of({name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")})
 
     def number(self, name: str) -> float:
@@ -339,7 +338,6 @@ class Watch:
         self._orders += 1
 
     async def order(self, name: str, *words: str, **more: bytes) -> Any:
-        """Gives a command."""
         try:
             return await self.run(lambda: self._ask(self.known.jobdir, name, *words, **more))
         finally:

@@ -70,7 +70,6 @@ def top(site: Site, *crumbs: Child) -> Html:
 
 
 def badge(state: str) -> Html:
-    """The state as a word with its colour."""
     return tag("span", tag("span", class_="dot", aria_hidden="true"), WORDS.get(state, state), class_=f"badge {state}")
 
 
@@ -83,12 +82,10 @@ def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html
 
 
 def field(label: str, name: str, value: str = "", kind: str = "text", **attributes: str | None) -> Html:
-    """A labelled field of a form."""
     return tag("label", tag("span", label), tag("input", type=kind, name=name, value=value or None, **attributes))
 
 
 def hidden(name: str, value: str) -> Html:
-    """A value that a form sends along."""
     return tag("input", type="hidden", name=name, value=value)
 
 

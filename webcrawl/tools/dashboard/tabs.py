@@ -191,7 +191,6 @@ def _host_content(shown: Shown, host: str, found: Any, why_not: str, queue: Any)
 
 
 def _levels(shown: Shown) -> Html | None:
-    """The number of URLs in each level of the front-end."""
     levels = shown.sample.figures.get("levels")
     if not isinstance(levels, list) or not levels or not all(isinstance(many, int) for many in levels):
         return None
@@ -203,7 +202,6 @@ def _levels(shown: Shown) -> Html | None:
 
 
 def _seed_form(shown: Shown) -> Html:
-    """A field for more seeds."""
     text = tag("textarea", name="seeds", rows="4", required="", spellcheck="false", placeholder="https://example.com/")
     label = tag("label", tag("span", "URLs or domains, one per line"), text)
     more = shown.site.form(shown.at("seeds"), label, button("Add seeds", class_="main"), class_="paste")

@@ -1,6 +1,7 @@
-"""Charts as SVG that stretches to any width, without inline style, which the dashboard's pages do not allow.
+"""Charts as SVG: for pages, where it stretches to any width; and a plot of lines as a file that needs nothing else.
 
-The drawing is stretched; labels are texts around it, at places in percent, so that they stay readable on a phone.
+The dashboard's pages do not allow inline style. A drawing on a page is stretched; labels are texts around it, at places
+in percent, so that they stay readable on a phone.
 """
 
 from __future__ import annotations
@@ -176,3 +177,62 @@ def _side(at: int, last: int, place: float) -> str:
 def both(*charts: Html | None) -> Html:
     """Charts side by side, or one below the other where there is no room."""
     return tag("div", join(*charts), class_="pair")
+
+
+# -- lines from 0 to 100 %, such as hit rates by the size of a cache, as an SVG file
+
+PLOT_WIDE, PLOT_HIGH = 640, 400  # of the plot itself
+LEFT, TOP, RIGHT, BOTTOM = 56, 24, 150, 48  # around it
+# Okabe and Ito's colours, which colour-blind people tell apart; what cannot be had is dashed.
+COLOURS = ("#000000", "#777777", "#0072b2", "#d55e00", "#56b4e9", "#999999", "#009e73", "#cc79a7", "#e69f00")
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}path{fill:none}.grid{stroke:#ddd}.line{stroke-width:2}"
+    "@media(prefers-color-scheme:dark){svg{background:#16181b}text{fill:#ddd}.grid{stroke:#333}"
+    ".line[stroke='#000000']{stroke:#fff}}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a plot; both coordinates of its points are from 0 to 1."""
+
+    name: str
+    points: Sequence[tuple[float, float]]
+    colour: str
+    dashed: bool = False
+
+
+def plot_file(title: str, lines: Sequence[Line], x: Sequence[tuple[float, str]], below: str) -> str:
+    """An SVG document with these lines, and their names beside them. `x`: labels at places from 0 to 1."""
+    shapes = []
+    for tenth in range(0, 11, 2):
+        height = _height(tenth / 10)
+        shapes.append(tag("path", d=f"M{LEFT} {height:.1f}h{PLOT_WIDE}", class_="grid"))
+        shapes.append(tag("text", f"{tenth * 10} %", x=str(LEFT - 8), y=f"{height + 4:.1f}", text_anchor="end"))
+    for place, text in x:
+        across, under = f"{LEFT + place * PLOT_WIDE:.1f}", str(TOP + PLOT_HIGH + 18)
+        shapes.append(tag("text", text, x=across, y=under, text_anchor="middle"))
+    middle = str(LEFT + PLOT_WIDE // 2)
+    shapes.append(tag("text", below, x=middle, y=str(TOP + PLOT_HIGH + 38), text_anchor="middle"))
+    for at, one in enumerate(lines):
+        line = "M" + " L".join(f"{LEFT + place * PLOT_WIDE:.1f} {_height(share):.1f}" for place, share in one.points)
+        look = {"stroke": one.colour, "stroke_dasharray": "5 4" if one.dashed else None}
+        shapes.append(tag("path", tag("title", one.name), d=line, class_="line", **look))
+        beside = TOP + 12 + 20 * at
+        shapes.append(tag("path", d=f"M{LEFT + PLOT_WIDE + 12} {beside - 4}h22", class_="line", **look))
+        shapes.append(tag("text", one.name, x=str(LEFT + PLOT_WIDE + 40), y=str(beside)))
+    size = {"width": str(LEFT + PLOT_WIDE + RIGHT), "height": str(TOP + PLOT_HIGH + BOTTOM)}
+    return tag(
+        "svg",
+        tag("title", title),
+        tag("style", Html(STYLE)),
+        *shapes,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {size['width']} {size['height']}",
+        role="img",
+        **size,
+    )
+
+
+def _height(share: float) -> float:
+    return TOP + (1 - share) * PLOT_HIGH

@@ -9,8 +9,8 @@ from pathlib import Path
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, tag
 from webcrawl.content.near_duplicates import DISTANCE, near_duplicates, read_log, reported
-from webcrawl.record.statistics.statistics import DEEPEST, lowest
-from webcrawl.record.statistics.tally import GROUPS
+from webcrawl.record.statistics import DEEPEST, lowest
+from webcrawl.record.tally import GROUPS
 from webcrawl.store.disk import regular
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table

@@ -9,8 +9,8 @@ from operator import attrgetter
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
-from webcrawl.record.statistics.statistics import top_level
-from webcrawl.record.statistics.tally import HostRow, Hosts, Tally
+from webcrawl.record.statistics import top_level
+from webcrawl.record.tally import HostRow, Hosts, Tally
 from webcrawl.store.jobdir.stats_file import OTHERS
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, Column, note, section, table

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.page_values import walled
-from webcrawl.record.statistics.statistics import Statistics, host_if_any, read_line
+from webcrawl.record.statistics import Statistics, host_if_any, read_line
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
 from webcrawl.store.lines import LONGEST_LINE

@@ -14,7 +14,7 @@ from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join, tag
 from webcrawl.base.program import program
 from webcrawl.content.near_duplicates import DISTANCE
-from webcrawl.record.statistics.statistics import Statistics, host_if_any
+from webcrawl.record.statistics import Statistics, host_if_any
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of

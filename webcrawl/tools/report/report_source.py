@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.record.statistics.statistics import Statistics, joined
+from webcrawl.record.statistics import Statistics, joined
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged
@@ -198,7 +198,6 @@ class Source:
 
     @property
     def seeds_read(self) -> int:
-        """The number of seeds taken from the lists."""
         place = self.seeds.get("place")
         return int(self.seeds.get("good", 0)) + int(place.get("good", 0) if isinstance(place, dict) else 0)
 

@@ -9,7 +9,7 @@ from webcrawl.base.markup import Html, join
 from webcrawl.base.program import program
 from webcrawl.frontier.budgets import domain_of
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.record.statistics.statistics import host_if_any
+from webcrawl.record.statistics import host_if_any
 from webcrawl.store.jobdir import counter_words
 from webcrawl.tools.report.elements import Cell, Column, note, section, table
 from webcrawl.tools.report.log_summary import Log, SeedRow

@@ -234,7 +234,6 @@ class Builder:
         return found
 
     def sizes(self) -> dict[str, int | float]:
-        """Figures of the index."""
         return self._crawl.stats()
 
 

@@ -67,7 +67,6 @@ class Left:
         return bool(self.tables("links")) or any(name.startswith("links-") for name in gone)
 
     def tables(self, name: str) -> list[Path]:
-        """The finished files of a table."""
         return _nameable(sorted((self.jobdir / "tables").glob(f"{name}-*.parquet")))
 
     def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:

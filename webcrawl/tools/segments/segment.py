@@ -22,7 +22,7 @@ from webcrawl.crawl.segments import POOL as META
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.line_blocks import BlockReader, BlockWriter
+from webcrawl.store.lines import BlockReader, BlockWriter
 
 MEMORY = 64 << 20  # bytes of lines that wait to be sorted
 OBJECT = 41  # bytes that Python needs for each, beside the line

@@ -120,7 +120,6 @@ class Plan:
         return own.getint("REDIRECT_MAX_HOPS") if follows else 0
 
     def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
-        """The drone's command line."""
         return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
 
     def check(self, founding: Founding) -> None:
@@ -150,7 +149,6 @@ def _word(value: Any) -> str:
 
 
 def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
-    """The command line of a drone."""
     options = [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
     return [*DRONE, spider, *options, *(word for name, value in settings.items() for word in ("-s", f"{name}={value}"))]
 

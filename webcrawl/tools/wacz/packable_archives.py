@@ -38,7 +38,7 @@ from webcrawl.store.jobdir.index_line import (
     place,
     truncated,
 )
-from webcrawl.store.line_blocks import sort_lines
+from webcrawl.store.lines import sort_lines
 from webcrawl.store.lock import is_held
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import FINISHED

@@ -155,7 +155,6 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, revisit: Record) -> Reference:
-        """Return what a revisit record refers to."""
         fields = revisit.fields
         when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
         address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""

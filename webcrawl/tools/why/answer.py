@@ -91,7 +91,6 @@ class Crawls:
         self._closing.close()
 
     def answers(self, urls: Sequence[str]) -> Iterator[Answer]:
-        """An answer for each, in their order."""
         for at in range(0, len(urls), BATCH):
             yield from self._some(urls[at : at + BATCH])
 

@@ -15,8 +15,8 @@ from webcrawl.base.readable import count
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 from webcrawl.net.robots import LIMIT
-from webcrawl.record.archives.archived_answers import Answers, Capture, Unusable
-from webcrawl.record.archives.archived_answers import most as bytes_of
+from webcrawl.record.archived_answers import Answers, Capture, Unusable
+from webcrawl.record.archived_answers import most as bytes_of
 from webcrawl.record.warc.reader import NotWarc, Records
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.disk import regular

@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.crawls import is_crawl, number_of
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, read_link
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.line_blocks import BlockReader
+from webcrawl.store.lines import BlockReader
 from webcrawl.tools.why.file_search import last_lines
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.urls.filters.filter_protocol import Origin

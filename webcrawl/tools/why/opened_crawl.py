@@ -149,7 +149,6 @@ class Source:
 
     @cached_property
     def look(self) -> Look:
-        """What is known of single hosts and domains."""
         return Look(self.core)
 
     @cached_property
@@ -267,7 +266,6 @@ class Source:
 
     @property
     def indexes(self) -> Indexes:
-        """The indexes of the archive."""
         return Indexes(self.jobdir, self.outputs, alive=self.alive)
 
     @cached_property

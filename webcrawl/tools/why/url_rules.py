@@ -257,7 +257,6 @@ class Refusal(NamedTuple):
 
 
 def rule_of(refusal: Refusal) -> str:
-    """Return the rule by which the filter refuses the URL, in words."""
     name, kind = refusal.filter.name, type(refusal.filter)
     if name in TEXTS:
         return TEXTS[name](refusal)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Self
 
-from webcrawl.base.ports import BAD, Ports
+from webcrawl.base.url_text import BAD, Ports
 from webcrawl.urls.canonical import SCHEMES
 from webcrawl.urls.filters.filter_protocol import Lines, Origin, Setup, leave_out
 

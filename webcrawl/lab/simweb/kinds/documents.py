@@ -147,16 +147,15 @@ def _raw_deflate(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _zstd(data: bytes) -> bytes:
-    return zstd.compress(data, 3)
-
-
 def _brotli(data: bytes) -> bytes:
     return bytes(brotli.compress(data, quality=4))
 
 
 def _page_in(place: Place) -> bytes:
     return document(place.url, f'<a href="{place.landing()}">on</a>' + "<p>filled up</p>" * 500)
+
+
+_SAYS_GZIP = ("Content-Encoding: gzip",)
 
 
 def _coded(name: str, *packs: Pack) -> Kind:
@@ -175,16 +174,9 @@ def _coded(name: str, *packs: Pack) -> Kind:
     return Kind(answer)
 
 
-def _mislabelled(place: Place) -> Answer:
-    """Plain text labelled as gzip."""
-    return Answer(body=_page_in(place), headers=("Content-Encoding: gzip",), links=[place.anchor()])
-
-
 def _cut(place: Place) -> Answer:
     """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
-    return Answer(
-        body=gzip(_page_in(place))[:-12], headers=("Content-Encoding: gzip",), links=[place.anchor()], broken=True
-    )
+    return Answer(body=gzip(_page_in(place))[:-12], headers=_SAYS_GZIP, links=[place.anchor()], broken=True)
 
 
 def _blank() -> bytes:
@@ -216,13 +208,13 @@ CODINGS: dict[str, Kind] = {
     "coding_deflate": _coded("deflate", zlib.compress),
     "coding_deflate_raw": _coded("deflate", _raw_deflate),
     "coding_br": _coded("br", _brotli),
-    "coding_zstd": _coded("zstd", _zstd),
+    "coding_zstd": _coded("zstd", zstd.compress),
     "coding_twice": _coded("gzip, br", gzip, _brotli),
-    "coding_mislabelled": Kind(_mislabelled),
+    "coding_mislabelled": Kind(lambda place: Answer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])),
     "coding_cut": Kind(_cut),
     "bomb_gzip": _bomb("gzip", _gzipped),
     "bomb_br": _bomb("br", lambda: _brotli(_blank())),
-    "bomb_zstd": _bomb("zstd", lambda: _zstd(_blank())),
+    "bomb_zstd": _bomb("zstd", lambda: zstd.compress(_blank())),
     "bomb_nested": _bomb(", ".join(["gzip"] * 3), lambda: _tower(3)),
     "bomb_tower": _bomb(", ".join(["gzip"] * 9), lambda: _tower(9)),
 }

@@ -17,24 +17,15 @@ def _error(status: int, *, later: bool = False) -> Kind:
     return Kind(answer)
 
 
+def _page(place: Place) -> bytes:
+    return document(place.url, f'<a href="{place.landing()}">on</a>')
+
+
 def _recovers(place: Place) -> Answer:
     """Overloaded twice, then fine: a crawler that tries three times gets the page."""
     if place.attempt <= 2:
         return Answer(503, document(f"{place.attempt} at {place.url}", "<p>Soon."))
-    return Answer(body=document(place.url, f'<a href="{place.landing()}">on</a>'), links=[place.anchor()])
-
-
-def _empty(_: Place) -> Answer:
-    return Answer()
-
-
-def _no_content(_: Place) -> Answer:
-    return Answer(204, type="")
-
-
-def _not_modified(_: Place) -> Answer:
-    """A 304 to a request without a condition."""
-    return Answer(304, type="", broken=True)
+    return Answer(body=_page(place), links=[place.anchor()])
 
 
 ERRORS: dict[str, Kind] = {
@@ -42,9 +33,9 @@ ERRORS: dict[str, Kind] = {
     "status_429": _error(429, later=True),
     "status_503": _error(503, later=True),
     "status_503_thrice": Kind(_recovers, counted=True),
-    "status_204": Kind(_no_content),
-    "status_304": Kind(_not_modified),
-    "empty": Kind(_empty),
+    "status_204": Kind(lambda _: Answer(204, type="")),
+    "status_304": Kind(lambda _: Answer(304, type="", broken=True)),  # to a request without a condition
+    "empty": Kind(lambda _: Answer()),
 }
 
 
@@ -59,18 +50,10 @@ def _status(status: int) -> Kind:
     return Kind(lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status))
 
 
-def _relative(place: Place) -> Answer:
-    return _to(f"..{place.landing()[2:]}", place.origin + place.landing())
-
-
 def _spelled(place: Place) -> Answer:
     # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes are spelled in it.
     location = place.landing("Grüße und so").encode().decode("latin-1")
     return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
-
-
-def _fragment(place: Place) -> Answer:
-    return _to(f"{place.landing()}#part", place.origin + place.landing())
 
 
 def _chain(hops: int) -> Kind:
@@ -89,10 +72,6 @@ def _loop(place: Place) -> Answer:
     return _to(target, place.origin + target)
 
 
-def _self(place: Place) -> Answer:
-    return _to(place.path, place.url)
-
-
 def _endless_redirect(place: Place) -> Answer:
     hop = int(place.rest[1:]) if place.rest[1:].isdecimal() else 0
     target = f"{place.path}/{hop + 1}"
@@ -102,11 +81,6 @@ def _endless_redirect(place: Place) -> Answer:
 def _elsewhere(place: Place) -> Answer:
     target = place.world.origin(place.elsewhere()) + place.landing()
     return _to(target, target)
-
-
-def _inside(place: Place) -> Answer:
-    """The literal address of a server that a crawl must not reach."""
-    return _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
 
 
 def _nowhere(location: str) -> Callable[[Place], Answer]:
@@ -127,16 +101,17 @@ def _refresh_loop(place: Place) -> Answer:
 
 REDIRECTS: dict[str, Kind] = {
     **{f"redirect_{status}": _status(status) for status in (301, 302, 303, 307, 308)},
-    "redirect_relative": Kind(_relative),
+    "redirect_relative": Kind(lambda place: _to(f"..{place.landing()[2:]}", place.origin + place.landing())),
     "redirect_spelled": Kind(_spelled),
-    "redirect_fragment": Kind(_fragment),
+    "redirect_fragment": Kind(lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())),
     "redirect_chain": _chain(5),
     "redirect_too_long": _chain(7),
     "redirect_loop": Kind(_loop),
-    "redirect_self": Kind(_self),
+    "redirect_self": Kind(lambda place: _to(place.path, place.url)),
     "redirect_endless": Kind(_endless_redirect),
     "redirect_elsewhere": Kind(_elsewhere),
-    "redirect_inside": Kind(_inside),
+    # the literal address of a server that a crawl must not reach
+    "redirect_inside": Kind(lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")),
     "redirect_nowhere": Kind(_nowhere("")),
     "redirect_bad": Kind(_nowhere("http://[::1/x")),
     "redirect_script": Kind(_nowhere("javascript:alert(1)")),
@@ -250,14 +225,6 @@ LIARS: dict[str, Kind] = {
 _PIECES = 20
 
 
-def _page(place: Place) -> bytes:
-    return document(place.url, f'<a href="{place.landing()}">on</a>')
-
-
-def _slow(place: Place) -> Answer:
-    return Answer(body=_page(place), links=[place.anchor()], delay=place.world.slow)
-
-
 def _trickle(place: Place) -> Answer:
     """A whole page in twenty pieces."""
     body, pause = _page(place), place.world.slow / _PIECES
@@ -308,10 +275,6 @@ def _endless(_: Place) -> Answer:
     return Answer(script=script(), broken=True)
 
 
-def _hang(_: Place) -> Answer:
-    return Answer(script=(), ending=Ending.HANG, broken=True)
-
-
 def _hang_midway(place: Place) -> Answer:
     body = _page(place)
     first = _OK + b"Content-Length: %d\r\n\r\n" % (len(body) + 9) + body[:40]
@@ -319,11 +282,11 @@ def _hang_midway(place: Place) -> Answer:
 
 
 SLOW: dict[str, Kind] = {
-    "slow": Kind(_slow),
+    "slow": Kind(lambda place: Answer(body=_page(place), links=[place.anchor()], delay=place.world.slow)),
     "trickle": Kind(_trickle),
     "drip": Kind(_drip),
     "drip_head": Kind(_drip_head),
     "endless": Kind(_endless),
-    "hang": Kind(_hang),
+    "hang": _sends(ending=Ending.HANG),
     "hang_midway": Kind(_hang_midway),
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
-from webcrawl.record.archives.archived_answers import (
+from webcrawl.record.archived_answers import (
     Answers,
     Capture,
     NoPage,

@@ -16,12 +16,12 @@ from typing import Any
 
 from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # untyped
 
-from webcrawl.content.documents.quality import COLUMNS, plain, quality
 from webcrawl.content.html.encodings import decode, is_undecodable
 from webcrawl.content.html.shown_text import LEAST, candidates
 from webcrawl.content.html.text_language import likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.content.text_quality import COLUMNS, plain, quality
 from webcrawl.content.worker import Died, Job, Worker, command_of
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -159,7 +159,7 @@ def _clean(text: str) -> str:
 
 MEMORY = 1 << 30  # bytes of address space
 HARD = 6.0  # seconds of CPU time for a page, after which it is killed
-JOB = "webcrawl.content.documents.extraction:document_job"
+JOB = "webcrawl.content.document_extraction:document_job"
 BROKEN = {"flaw": "died"}  # of a page that takes too long, or brings the process down
 
 

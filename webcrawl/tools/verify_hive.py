@@ -22,7 +22,7 @@ from webcrawl.crawl.hive.drone_check import (
     owner_of,
     standing_of,
 )
-from webcrawl.record.archives.archived_answers import captures, is_repeat
+from webcrawl.record.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
 from webcrawl.record.warc.reader import NotWarc, Records, ignore
 from webcrawl.store.disk import regular
@@ -37,7 +37,7 @@ from webcrawl.store.jobdir.outputs import lengths, open_noted
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import LONGEST_LINE, lines_of
 from webcrawl.store.output import OPEN
-from webcrawl.tools.verify.verify_crawl import ABSENT, guarded, verify
+from webcrawl.tools.verify_crawl import ABSENT, guarded, verify
 
 TOLD = 20  # places of each kind; of the others only how many there are
 Crawls = Mapping[int, Path]  # by position

@@ -267,7 +267,6 @@ def _guessed_hops(url: str, seed: str) -> str:
 
 
 def _unchunked(value: bytes) -> bytes:
-    """A list of transfer codings without the one that delimits."""
     return b",".join(one for one in value.split(b",") if one.strip().lower() != b"chunked")
 
 

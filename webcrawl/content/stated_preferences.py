@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from webcrawl.content.html.link_kinds import LICENSE, Said
 from webcrawl.content.html.shown_text import resolved
-from webcrawl.content.preferences.purpose_bits import (
+from webcrawl.content.purpose_bits import (
     DOCUMENT,
     EARLIER,
     HEADER,

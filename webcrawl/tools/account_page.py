@@ -14,8 +14,8 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
-from webcrawl.tools.account.site_account import Account, AccountRow, unknown
 from webcrawl.tools.report.elements import Column, note, section, standalone_page, table
+from webcrawl.tools.site_account import Account, AccountRow, unknown
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # nothing is loaded, and there is no script
 MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids

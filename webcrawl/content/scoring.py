@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,9 +19,20 @@ from webcrawl.base.model import Timings
 from webcrawl.base.page_values import Scored
 from webcrawl.content.html.text_language import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
 from webcrawl.content.page import Page
-from webcrawl.content.scoring.document import Document
 from webcrawl.content.worker import SHARED, Died, Job, Worker, command_of
 from webcrawl.urls.canonical import canonical_links
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A page as its reader sees it. Of a link (`is_anchor`) there is nothing but the words."""
+
+    text: str
+    url: str = ""
+    title: str = ""
+    language: str = ""  # as its text shows, else as it declares; ISO 639
+    is_anchor: bool = False
+
 
 MOST = 1000  # links with hreflang
 
@@ -151,7 +163,7 @@ def page_of(url: str, content_type: str, body: bytes) -> Page:
     return Page(url, 200, headers, body, content_type.partition(";")[0].strip().lower(), 0, "", "", 0.0, Timings(), 0)
 
 
-JOB = "webcrawl.content.scoring.scoring:score_job"
+JOB = "webcrawl.content.scoring:score_job"
 
 
 def score_job(path: str, languages: str) -> Job:

@@ -16,7 +16,7 @@ from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
 from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise import SHELL
-from webcrawl.record.statistics.tally import GROUPS, Hosts, Tally, group_of, kind_of
+from webcrawl.record.tally import GROUPS, Hosts, Tally, group_of, kind_of
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, NOTHING, TRUNCATED
 from webcrawl.store.jobdir.stats_file import MOST, Series
 
@@ -133,12 +133,10 @@ class Statistics:
     # -- kept
 
     def save(self) -> dict[str, Any]:
-        """All of it, in plain values."""
         plain = {name: getattr(self, name) for name in PLAIN}
         return plain | {name: getattr(self, name).save() for name in PARTS}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Takes what `save` returned."""
         vars(self).update((name, saved[name]) for name in PLAIN)
         self.outcomes, self.robots = Counter(self.outcomes), Counter(self.robots)
         for name in PARTS:

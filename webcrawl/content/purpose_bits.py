@@ -115,7 +115,6 @@ class Preferences:
 
     @property
     def said(self) -> int:
-        """All statements in one."""
         return combined(one.said for one in self.statements)
 
     @property

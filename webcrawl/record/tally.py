@@ -69,7 +69,6 @@ class Tally:
         return [self.names, self.others, self.most]
 
     def restore(self, saved: Iterable[object]) -> None:
-        """Takes what `save` returned."""
         self.names, self.others, self.most = saved  # type: ignore[assignment]
 
 
@@ -187,7 +186,6 @@ class Hosts:
         return sorted([row[measure] for row in self.rows.values()])[-self._heavy]
 
     def __iter__(self) -> Iterator[HostRow]:
-        """All rows."""
         return (HostRow(name, *row) for name, row in self.rows.items())
 
     @property
@@ -223,7 +221,6 @@ class Hosts:
         return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]
 
     def restore(self, saved: Iterable[object]) -> None:
-        """Takes what `save` returned."""
         self.level, bounds, self.rows = saved  # type: ignore[assignment]
         if isinstance(bounds, bytes) and bounds:
             self._bounds = array("Q", bounds)

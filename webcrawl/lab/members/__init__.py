@@ -1,1 +1,0 @@
-"""The members of `scrapy lab`, one per file."""
