@@ -30,7 +30,7 @@ def _opened(tmp_path):
 
 def taken(hostless):
     """All that are handed out."""
-    return [unpack(hostless.take()[1]) for _ in range(len(hostless))]
+    return [unpack(hostless.take()[1]) for _ in range(len(hostless.waiting))]
 
 
 def test_requests_come_out_as_they_came(opened):

@@ -99,7 +99,8 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
-    parts |= {"portions": Portions(db, str), "refusals": SimpleNamespace(waiting=0), "hostless": ()}
+    nothing = SimpleNamespace(waiting=())
+    parts |= {"portions": Portions(db, str), "refusals": nothing, "hostless": nothing}
     parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))

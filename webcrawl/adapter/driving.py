@@ -134,7 +134,7 @@ class FetchingSteps(PagesThroughScrapy):
             giving.headers,
             robots.conditions,
             downloader.moments.ahead,
-            lambda: downloader.inline.turns,
+            downloader.inline.turns,
             downloader.count,
             downloader.on_lack,
             whole=isinstance(http, HttpHandler) and http.wants_whole_pages,

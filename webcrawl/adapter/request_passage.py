@@ -229,7 +229,7 @@ class Giving:
         if self._made is not None:
             return None  # until the engine has it: it limits how many of them are under way
         parts = self._crawl.parts
-        if parts.refusals.waiting or len(parts.hostless):
+        if parts.refusals.waiting or parts.hostless.waiting:
             self._waking.engine_now()
         trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
         if trip is None or trip.link is None:
@@ -252,7 +252,7 @@ class Giving:
             for refusal in islice(iter(parts.refusals.take, None), MADE_IN_VAIN):
                 if (request := self._refused(refusal)) is not None:
                     return request
-        if len(parts.hostless):
+        if parts.hostless.waiting:
             return self._hostless()
         if self.driven:
             made, self._made = self._made, None

@@ -241,7 +241,7 @@ class Page(_Answer):
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
     def said(self, found: Found | None) -> Preferences:
-        """Return what robots.txt and headers say of its use, and as much of the document as was read."""
+        """Return what robots.txt and headers say of its use, and as much of the document as was read, or NONE."""
         if self._is_silent(found):  # nearly always
             return NONE
         image = self.content_type.startswith("image/")
@@ -271,7 +271,7 @@ class Page(_Answer):
             found: Preferences = self.preferences
             return found
         said = self.said(self.found)
-        if said and self.found is not None:
+        if said is not NONE and self.found is not None:
             self.looked_up = {**(known or {}), "preferences": said}  # archive and table both ask
         return said
 

@@ -297,18 +297,19 @@ NO_WORD = RobotsWord()
 
 
 def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Preferences:
-    """Each source keeps its statements: the most restrictive applies.
+    """Each source keeps its statements: the most restrictive applies. NONE, if there are none.
 
     But a TDM reservation in a document supersedes the one of the headers (TDMRep, processing priority).
     """
     statements = header.statements
     if any(one.field == META_RESERVATION for one in document.statements):
         statements = tuple(one for one in statements if one.field != META_RESERVATION)
-    return Preferences(
+    found = Preferences(
         (*robots.statements, *statements, *document.statements),
         tuple(dict.fromkeys((*robots.licenses, *header.licenses, *document.licenses))),
         document.policy or header.policy,
     )
+    return found or NONE
 
 
 def kept(statements: Sequence[Statement]) -> tuple[int, int]:

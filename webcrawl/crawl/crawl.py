@@ -166,7 +166,7 @@ class Crawl:
     def next_ready(self) -> float | None:
         """When there may be something to do (0 is now), or None as long as nothing is found or finished."""
         parts = self.parts
-        if parts.refusals.waiting or len(parts.hostless):
+        if parts.refusals.waiting or parts.hostless.waiting:
             return 0.0
         if parts.in_force.paused or (self.all_rest and self.rests):
             return None

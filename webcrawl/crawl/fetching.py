@@ -53,7 +53,7 @@ class Fetching:
         headers: Sequence[Callable[[Link], Headers]],
         of_robots: Callable[[Link], Headers],
         ahead: Sequence[Callable[[Trip], Awaitable[None] | None]],
-        turns: Callable[[], Turns | None],
+        turns: Turns | None,
         count: Callable[[Iterable[str]], object],
         on_lack: Callable[[Exception], object],
         *,
@@ -70,14 +70,13 @@ class Fetching:
 
     async def fetch(self, trip: Trip, link: Link) -> bool:
         """Fetches a link, and notes the outcome in its trip. Return whether there is an answer to go on with."""
-        turns = self._turns()
-        if turns is not None and turns.lines:
-            await turns.own(link)
+        if self._turns is not None and self._turns.lines:
+            await self._turns.own(link)
         try:
             return await self._attempted(trip, link)
         finally:
-            if turns is not None and turns.lines:  # perhaps of those only who have come meanwhile
-                turns.own_left(host_of(link.url))
+            if self._turns is not None and self._turns.lines:  # perhaps of those only who have come meanwhile
+                self._turns.own_left(host_of(link.url))
 
     async def _attempted(self, trip: Trip, link: Link) -> bool:
         asked = Asked(link.url, OF_ROBOTS if link.is_own else {})

@@ -29,20 +29,16 @@ class Hostless(Part):
 
     def __init__(self, db: CrawlDB, content: ContentSeen) -> None:
         self._db, self._content = db, content
-        self._waiting: deque[Packed] = deque(msgpack.unpackb(db.get(META) or msgpack.packb([])))
+        self.waiting: deque[Packed] = deque(msgpack.unpackb(db.get(META) or msgpack.packb([])))
         self._under_way: dict[int, Packed] = {}
         self._given = 0
-        self._saved = len(self._waiting)
+        self._saved = len(self.waiting)
         db.join(self)
-
-    def __len__(self) -> int:
-        """Requests that `take` would give."""
-        return len(self._waiting)
 
     @property
     def pending(self) -> int:
         """Requests that are not finished."""
-        return len(self._waiting) + len(self._under_way)
+        return len(self.waiting) + len(self._under_way)
 
     def is_known(self, link: Link, variant: str) -> bool:
         """Return whether this request was made before; from now on it was."""
@@ -50,12 +46,12 @@ class Hostless(Part):
 
     def add(self, link: Link) -> None:
         """Queue a request."""
-        self._waiting.append(link.pack())
+        self.waiting.append(link.pack())
 
     def take(self) -> tuple[int, Packed]:
         """Hand out the next request, with the number by which its end is told."""
         self._given += 1
-        record = self._under_way[self._given] = self._waiting.popleft()
+        record = self._under_way[self._given] = self.waiting.popleft()
         return self._given, record
 
     def done(self, number: int) -> None:
@@ -64,12 +60,12 @@ class Hostless(Part):
 
     def put_back(self, number: int) -> None:
         """It could not be tried, for a lack of ours: it is the next one again."""
-        self._waiting.appendleft(self._under_way.pop(number))
+        self.waiting.appendleft(self._under_way.pop(number))
 
     # -- the checkpoint
 
     def save(self) -> None:
         if self.pending or self._saved:
-            left = [*self._under_way.values(), *self._waiting]
+            left = [*self._under_way.values(), *self.waiting]
             self._db.set(META, msgpack.packb(left))
             self._saved = len(left)

@@ -69,31 +69,26 @@ class Refusals(Part):
     def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
         self._db, self._log, self._wants = db, log, wants
         data = db.get(META)
-        self._waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()
+        self.waiting = deque(Refusal(*saved) for saved in msgpack.unpackb(data)) if data else deque()  # for `take`
         self._under_way: dict[Refusal, None] = {}
-        self._saved = len(self._waiting)
+        self._saved = len(self.waiting)
         db.join(self)
 
     def __len__(self) -> int:
         """Refusals whose errback is still to be called."""
-        return len(self._waiting) + len(self._under_way)
+        return len(self.waiting) + len(self._under_way)
 
     def dropped(self, link: Link, status: int) -> None:
         """Takes a URL that ends without having been fetched."""
         self._log.dropped(link, status)
         if link.request and not link.is_prerequisite and self._wants(link):
-            self._waiting.append(Refusal(link.pack(), status))
-
-    @property
-    def waiting(self) -> bool:
-        """True if `take` would give something."""
-        return bool(self._waiting)
+            self.waiting.append(Refusal(link.pack(), status))
 
     def take(self) -> Refusal | None:
         """The next one to deliver; call `delivered` afterwards."""
-        if not self._waiting:
+        if not self.waiting:
             return None
-        refusal = self._waiting.popleft()
+        refusal = self.waiting.popleft()
         self._under_way[refusal] = None
         return refusal
 
@@ -105,6 +100,6 @@ class Refusals(Part):
 
     def save(self) -> None:
         if self or self._saved:
-            left = [(one.record, one.status) for one in (*self._under_way, *self._waiting)]
+            left = [(one.record, one.status) for one in (*self._under_way, *self.waiting)]
             self._db.set(META, msgpack.packb(left))
             self._saved = len(left)

@@ -20,7 +20,7 @@ Archive = Callable[[Link, Exchange], None]
 
 
 class CountRetry(Protocol):
-    """Hears of each download that has ended, and whether its URL is retried."""
+    """Hears of each download whose URL is retried, or was a retry."""
 
     def __call__(self, trip: Trip, /, *, again: bool) -> None: ...
 
@@ -99,7 +99,7 @@ class PageEnd:
             if archive is not None and trip.exchange is not None and not trip.exchange.archived:
                 archive(link, trip.exchange)
             again = self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
-            if self._count_retry is not None:
+            if self._count_retry is not None and (again or link.tried):
                 self._count_retry(trip, again=again)
         elif trip.hostless:
             is_done = trip.outcome is None or trip.outcome.status not in NO_OUTCOMES

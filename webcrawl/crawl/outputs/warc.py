@@ -18,7 +18,7 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.content.page import Page
-from webcrawl.content.purpose_bits import Purpose
+from webcrawl.content.purpose_bits import NONE, Purpose
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
@@ -40,6 +40,7 @@ class Warc(Output):
         super().__init__(values)
         self._writer: WarcWriter | None = None
         self._purpose = Purpose()
+        self._obeys_noarchive = False
 
     def open(self, run: Run) -> None:
         super().open(run)
@@ -47,6 +48,7 @@ class Warc(Output):
         if self.values["HIVE_DRONES"]:  # drones that start in the same second must not use the same names
             prefix = f"{prefix}-{self.values['HIVE_DRONE']:03d}"
         self._purpose = purpose_of(self.values)
+        self._obeys_noarchive = self._purpose.obeys_noarchive
         run.archiving.archive, run.archiving.end = self.archive, self.close_spider
         self._writer = WarcWriter(
             run.crawl.parts.db,
@@ -84,10 +86,10 @@ class Warc(Output):
         if exchange.again:
             about[AGAIN] = "yes"
         if not page.is_prerequisite:
-            reads = self._purpose.obeys_noarchive
-            if said := page.preferences if reads else page.said_so_far:
+            said = page.preferences if self._obeys_noarchive else page.said_so_far
+            if said is not NONE:
                 about["preferences"] = str(said)
-                bare = reads and self._purpose.forbids(said, "archive")
+                bare = self._obeys_noarchive and self._purpose.forbids(said, "archive")
         if exchange.withheld is not None or bare:
             about["withheld"] = "body"
         bare = bare or (exchange.withheld is not None and exchange.location is None)  # a redirect is its head
