@@ -11,6 +11,7 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
 from webcrawl.frontier import place_shares
 from webcrawl.frontier.booking import Limits
+from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
 
@@ -176,6 +177,20 @@ class TestShares:
         taken = hosts_of([frontier.take(0) for _ in range(17)])
 
         assert taken == [*(f"d{number}.test" for number in range(16)), "good.test"]
+
+    def test_a_host_counts_for_its_address_and_for_its_origin(self):
+        """A host whose address is known, and that gets an origin, counts for both until it leaves.
+
+        The origin took the address's place, and one host too few was counted among those with an address.
+        """
+        shares = place_shares.PlaceShares(two_labels, 64, 16)
+        host = Host("a.d.test", None, ip="192.0.2.1")
+        shares.add(host)
+        shares.set_origin(host, "<evil.test")
+
+        assert all(map(shares.has_active, ("d.test", "@192.0.2.1", "<evil.test")))
+        assert shares.remove(host) == "<evil.test"
+        assert not any(map(shares.has_active, ("d.test", "@192.0.2.1", "<evil.test")))
 
     def test_what_waits_costs_no_host_record(self, db):
         """A URL beyond the share waits in its domain's line, and its host has no record until then."""

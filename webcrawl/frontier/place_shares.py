@@ -73,8 +73,7 @@ class PlaceShares:
     def set_origin(self, host: Host, origin: Group) -> None:
         """Count an active host, which had no origin, for this one too. An empty origin changes nothing."""
         if origin:
-            groups = self._groups[host.name]
-            self._groups[host.name] = Groups(groups.domain, origin, groups.address)
+            self._groups[host.name] = self._groups[host.name]._replace(origin=origin)
             self._counts[origin] = self._counts.get(origin, 0) + 1
 
     def has_active(self, group: Group) -> bool:
