@@ -1,6 +1,5 @@
 """The last lines of a crawl."""
 
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -63,25 +62,6 @@ def test_seeds_that_are_away(tmp_path):
 def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
     """Requests that were lost, or have ended for a method that is gone, and what was refused, have a line each."""
     assert last_lines(tmp_path, Counter({name: 5}), 1.0)[1] == line
-
-
-def test_urls_without_an_answer_are_counted(tmp_path):
-    """A line counts the URLs that ended without a usable answer, by status; rules of the crawl's own are none."""
-    outcomes = {200: 9, 404: 1, 503: 1, -1: 40, -61: 2, -5001: 3, -9998: 4}
-    figures = Counter({"statistics": {"outcomes": outcomes}})
-    assert last_lines(tmp_path, figures, 1.0)[2] == (
-        "42 URLs ended without a usable answer (-1: 40, -61: 2), and crawl.log has them"
-    )
-
-
-def test_what_stays_is_said(tmp_path):
-    """If URLs of hosts set aside are left, a line says how many, of how many hosts, and when the next is due."""
-    due = time.mktime((2026, 11, 21, 13, 5, 0, 0, 0, -1))
-    figures = Counter(aside=12, hosts_aside=1, aside_due=due)
-    assert last_lines(tmp_path, figures, 1.0)[1] == (
-        "12 URLs of 1 host set aside; run the same command to resume, the next is due at 2026-11-21 13:05"
-    )
-    assert len(last_lines(tmp_path, Counter(), 1.0)) == 2
 
 
 def test_paused_hosts_have_no_date(tmp_path):

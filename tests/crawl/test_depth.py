@@ -54,21 +54,6 @@ def walk(crawl, submitted, *urls):
 
 
 class TestDepth:
-    def test_a_site_is_crawled_from_where_it_was_entered(self, crawl, submitted):
-        """Each site is followed as deep as the limit; the depth of a page is that from the seed."""
-        way = [f"{site}.example/{turn}{page}" for turn, site in enumerate(("seed", "b", "c", "b")) for page in "123"]
-        reached = walk(crawl, submitted, *way)
-
-        assert [page.depth for page in reached] == [*range(1, 13)]
-        assert reached[-1].path == "LLLlLLlLLlLL"
-        assert walk(crawl, submitted, *(f"seed.example/{10 + i}" for i in range(9)))[-1].path == "LLL"
-
-    def test_sites_are_counted_too(self, crawl, submitted):
-        """A path enters as many sites as the limit; two that link to each other for ever come to an end."""
-        pong = [f"{'ab'[i % 2]}.example/{i}" for i in range(100)]
-
-        assert [page.path for page in walk(crawl, submitted, *pong)] == ["L", "lL", "llL"]
-
     def test_subdomains_are_one_site(self, crawl, submitted):
         """Any number of subdomains of one registered domain are one site."""
         assert len(walk(crawl, submitted, *(f"s{i}.seed.example/" for i in range(100)))) == 3

@@ -22,18 +22,6 @@ def test_a_host_that_is_being_tried_is_waited_for():
     assert ending.reached(951, resting=True, busy=False)
 
 
-def test_an_answer_begins_the_wait_anew():
-    """If there is something else to do, the wait begins when that is done; a host tried in vain changes nothing."""
-    ending = Ending(900)
-    ending.reached(0, resting=True, busy=False)
-    ending.reached(600, resting=True, busy=True)
-    assert ending.after(600) == 900
-    ending.reached(700, resting=False, busy=True)
-    assert ending.after(700) is None
-    ending.reached(800, resting=True, busy=False)
-    assert ending.after(800) == 1700
-
-
 def test_without_a_wait_it_ends_at_once():
     """With OUTAGE_END_WAIT 0 nobody is waited for."""
     assert Ending(0).reached(5, resting=True, busy=False)

@@ -48,12 +48,6 @@ def _walk(tmp_path):
 
 
 class TestAgain:
-    def test_to_itself_with_a_new_cookie(self, walk):
-        """A page that sets a cookie and redirects to itself is asked for again, with the cookie."""
-        (link,) = walk.to(walk.seed(), "/", "a=1")
-
-        assert (link.url, link.path, link.via, link.seed, sent(link)) == (A, "R", A, A, b"a=1")
-
     def test_without_a_cookie_it_is_seen(self, walk):
         """A redirect to a URL of the chain without a cookie leads nowhere."""
         assert walk.to(walk.seed(), "/") == []
@@ -75,19 +69,6 @@ class TestAgain:
     def test_a_cookie_that_is_not_sent_there(self, walk):
         """A cookie that the URL would not get changes nothing: for another path, another host, or https."""
         assert walk.to(walk.seed(), "/", "a=1; Path=/x", "b=2; Domain=other.test", "c=3; Secure") == []
-
-    def test_back_from_a_check(self, walk):
-        """Through URLs that set the cookie, check it and redirect back, on this host or another."""
-        (link,) = walk.to(walk.seed(), "/check?from=/", "a=1")
-        (back,) = walk.to(link, "/")
-        assert (back.url, back.path, sent(back)) == (A, "RR", b"a=1")
-
-        (link,) = walk.to(walk.seed(B), OTHER + "sso?from=b")
-        (link,) = walk.to(link, OTHER + "ticket?from=b", "o=1")
-        (link,) = walk.to(link, f"{CHECK}?ticket=1")
-        assert sent(link) == b""
-        (back,) = walk.to(link, B, "a=1")
-        assert (back.url, back.path, sent(back)) == (B, "RRRR", b"a=1")
 
     def test_no_other_url_that_was_seen(self, walk):
         """A URL that another chain has led to is not asked for again, whatever cookies it would get."""
@@ -164,20 +145,6 @@ class TestCarried:
 class TestRobots:
     """robots.txt that sets a cookie and redirects."""
 
-    @pytest.mark.parametrize("location", ["/robots.txt", "/moved.txt"])
-    def test_its_next_request_gets_the_cookie(self, tmp_path, location):
-        """The next request of the same robots.txt has the cookie, and the rules that it gets are obeyed."""
-        with crawling(tmp_path) as (crawl, visitor):
-            crawl.parts.discovery.submit(Link(A))
-            asked = crawl.take(0.0)
-            headers = [(b"Location", location.encode()), (b"Set-Cookie", b"a=1")]
-            visitor.visit(asked, exchange(asked.url, status=302, headers=headers, body=b""))
-            again = crawl.parts.robots.decide(Link(A), 0.0)
-            assert (again.url, again.path, sent(again)) == (f"http://a.test{location}", "P", b"a=1")
-            visitor.visit(again, exchange(again.url, body=b"User-agent: *\nDisallow: /"))
-
-            assert crawl.parts.robots.decide(Link(A), 0.0) < 0
-
     @pytest.mark.parametrize("size", [1, 2000])
     def test_no_other_host_gets_it(self, tmp_path, size):
         """A robots.txt that redirects to another host takes no cookie there; a large one is forgotten."""
@@ -190,24 +157,3 @@ class TestRobots:
 
             assert (there.url, there.history, sent(there)) == ("http://other.test/r", "http://a.test", b"")
             assert bool(there.chain) is (size == 1)
-
-
-class TestKilled:
-    @pytest.mark.parametrize("hops", [1, 2, 3])
-    def test_in_the_middle_of_a_chain(self, tmp_path, hops):
-        """After kill -9 the chain goes on from the last checkpoint: nothing is lost, nothing asked for twice."""
-        with crawling(tmp_path) as (crawl, visitor):
-            walk = Walk(crawl, visitor)
-            link = walk.seed()
-            for hop in range(hops):
-                before = link
-                headers = [(b"Location", b"/"), (b"Set-Cookie", b"a=%d" % hop)]
-                visitor.visit(before, exchange(A, status=302, headers=headers, body=b""))
-                if hop + 1 == hops:
-                    crawl.checkpoint()
-                (link,) = walk.new()
-        with crawling(tmp_path) as (crawl, visitor):
-            (found,) = Walk(crawl, visitor).new()
-
-            assert (found, sent(found)) == (link, b"a=%d" % (hops - 1))
-            assert Walk(crawl, visitor).to(before, "/", f"a={hops - 1}") == []

@@ -23,15 +23,6 @@ def submitted(crawl):
 
 
 class TestShells:
-    def test_its_links_are_submitted_on_each_domain(self, tmp_path):
-        """The links of a shell lead to each site's own pages; the body stays a duplicate of the first one's."""
-        with crawling(tmp_path) as (crawl, visitor):
-            pages = [visit(visitor, f"http://site{number}.test/") for number in range(3)]
-
-            assert [page.duplicate for page in pages] == [False, True, True]
-            assert [page.exchange.followed for page in pages] == [False, True, True]
-            assert submitted(crawl) == 3
-
     def test_a_large_body_is_skipped(self, tmp_path):
         """A body of more than SHELL_SIZE bytes that was seen elsewhere is not read again."""
         with crawling(tmp_path) as (crawl, visitor):
@@ -49,17 +40,6 @@ class TestShells:
                 visit(visitor, f"http://site{number}.test/")
 
             assert submitted(crawl) == 2
-
-    def test_a_mirrors_inner_pages_are_skipped(self, tmp_path):
-        """Of a mirror the start page is followed. What it leads to was seen, and is skipped."""
-        inner = [b'<a href="%d">' % number for number in range(1, 4)]
-        with crawling(tmp_path) as (crawl, visitor):
-            for host in ("http://a.test", "http://mirror.test"):
-                visit(visitor, f"{host}/")
-                found = [visit(visitor, f"{host}/{at}", body, "L") for at, body in enumerate(inner)]
-
-            assert [page.exchange.followed for page in found] == [False] * 3
-            assert submitted(crawl) == 2 + len(inner)
 
     @pytest.mark.parametrize("scope", ["host", "domain"])
     def test_a_scope_of_sites_needs_none(self, tmp_path, scope):

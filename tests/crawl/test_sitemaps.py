@@ -1,7 +1,5 @@
 """Which sitemaps a host is asked for, when, and how many URLs they bring."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.crawl.test_portions import crawling
@@ -53,20 +51,6 @@ class Site:
 PAGE = Link(f"{SITE}/page", "L", f"{SITE}/", f"{SITE}/")
 
 
-def test_those_of_a_host_of_few_pages_wait(site):
-    """Nothing is submitted until the host has ten pages; then they are found where their site was entered."""
-    site.robots(PAGE)
-    site.answer(PAGE, b"<a href=/other>")
-    assert site.maps() == []
-
-    grown = site.crawl.parts.frontier.notes._grown[GROWN][0]
-    for path, via, found in (("L", PAGE.via, "M"), ("LlLRL", PAGE.via, "LlM"), ("LL", "http://c.test/", "LlM")):
-        site.found.clear()
-        site.crawl.parts.discovery.forget()
-        grown(replace(PAGE, path=path, via=via))
-        assert site.maps() == [(MAP, found), ("http://b.test/map.xml", found)]
-
-
 @pytest.mark.parametrize(
     ("path", "history", "counts"),
     [("L", "", True), ("MML", "", True), ("M", "", False), ("LMR", "", False), ("P", SITE, False)],
@@ -94,17 +78,6 @@ def test_a_robots_txt_that_is_read_again_has_those_that_are_new(site):
     site.robots(PAGE)
 
     assert site.maps()[0] == (MAP, "LM")
-
-
-def test_the_names_survive_a_kill(tmp_path):
-    """They are kept with the rules, by the checkpoint."""
-    with crawling(tmp_path / "job") as (crawl, visitor):
-        Site(crawl, visitor).robots(PAGE)
-        crawl.parts.db.checkpoint()
-    with crawling(tmp_path / "job") as (crawl, visitor):
-        site = Site(crawl, visitor)
-        site.crawl.parts.frontier.notes._grown[GROWN][0](PAGE)
-        assert [url for url, _ in site.maps()] == [MAP, "http://b.test/map.xml"]
 
 
 def test_an_index_names_sitemaps_and_a_sitemap_pages(site):

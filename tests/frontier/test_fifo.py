@@ -2,7 +2,6 @@
 
 import random
 import sys
-from collections import deque
 
 import pytest
 from hypothesis import given
@@ -65,23 +64,6 @@ def test_the_first_records_are_seen_where_they_are(tmp_path_factory, steps, most
 
 
 class TestBlocks:
-    def test_a_block_comes_back_as_it_was_put(self, blocks):
-        """`get` returns what `put` stored under this id."""
-        assert blocks.get(blocks.put(b"some bytes" * 99)) == b"some bytes" * 99
-
-    def test_ids_only_grow(self, blocks):
-        """The id of a dropped block is not reused."""
-        first = blocks.put(b"a")
-        blocks.drop([first])
-
-        assert blocks.put(b"b") > first
-
-    def test_ids_go_on_where_they_stopped(self, db, blocks):
-        """After reopening, new ids are above all existing ones."""
-        number = blocks.put(b"a")
-
-        assert Blocks(db).put(b"b") == number + 1
-
     def test_a_missing_block_is_damage(self, blocks):
         """An id without a row raises DamagedFile."""
         with pytest.raises(DamagedFile, match="block 7 is missing"):
@@ -106,13 +88,6 @@ class TestBlocks:
 
 
 class TestOrder:
-    def test_records_come_out_as_they_went_in(self, blocks):
-        """First in, first out, through memory and blocks."""
-        fifo = Pool(blocks, 1 << 20, block=500).fifo()
-        _push(fifo, URLS)
-
-        assert _drain(fifo) == URLS
-
     @pytest.mark.parametrize("record", [b"", b"\n", b"\0", b"a\nb\r\n", bytes(range(256)), b"x" * (1 << 20)])
     def test_a_record_is_any_bytes(self, blocks, record):
         """Empty, with newlines, a mebibyte long: a record comes out as the same bytes."""
@@ -120,27 +95,6 @@ class TestOrder:
         _push(fifo, [record, b"between", record])
 
         assert _drain(fifo) == [record, b"between", record]
-
-    def test_an_empty_queue_gives_none(self, blocks):
-        """Popping from an empty queue returns None."""
-        fifo = Pool(blocks, 1000).fifo()
-
-        assert (fifo.pop(), len(fifo)) == (None, 0)
-
-    def test_interleaved_pushes_keep_order(self, blocks):
-        """Queues pushed and popped at random, far beyond their memory, behave like deques."""
-        pool, chance = Pool(blocks, 3000, block=300), random.Random(1)
-        queues = [(pool.fifo(), deque()) for _ in range(20)]
-        for _ in range(20_000):
-            fifo, twin = chance.choice(queues)
-            if chance.random() < 0.5:
-                url = chance.choice(URLS)
-                fifo.push(url)
-                twin.append(url)
-            else:
-                assert fifo.pop() == (twin.popleft() if twin else None)
-
-        assert [_drain(fifo) for fifo, _ in queues] == [list(twin) for _, twin in queues]
 
     def test_a_text_is_refused_and_leaves_no_trace(self, blocks):
         """Pushing a str raises TypeError and leaves the queue unchanged."""
@@ -159,31 +113,6 @@ class TestMemory:
 
         assert sys.getsizeof(fifo) <= 250
         assert (fifo._tail, fifo._ids, fifo._head) == (None, None, b"")
-
-    @pytest.mark.parametrize("queues", [1, 7, 300])
-    def test_the_budget_holds(self, blocks, queues):
-        """Heads and tails of all queues together stay within the memory, but for one record or one head."""
-        pool, chance = Pool(blocks, 20_000, block=2000), random.Random(2)
-        fifos = [pool.fifo() for _ in range(queues)]
-        for _ in range(20_000):
-            fifo = chance.choice(fifos)
-            if chance.random() < 0.6:
-                fifo.push(chance.choice(URLS))
-            else:
-                fifo.pop()
-            held = sum(len(fifo._head) + fifo._room for fifo in fifos)
-            assert held == pool.memory - pool.free
-            assert held <= pool.memory + 2100
-        for fifo in fifos:
-            fifo.pop()
-            assert pool.free >= -2100
-
-    def test_tails_become_blocks_of_the_given_size(self, db, blocks):
-        """With enough memory, a tail is written when it has a block's size."""
-        pool = Pool(blocks, 1 << 20, block=1000)
-        _push(pool.fifo(), [b"x" * 99] * 25)
-
-        assert [len(blocks.get(number)) for number in _rows(db)] == [1000, 1000]
 
     def test_heads_popped_by_turns_are_pieces_that_all_fit(self, blocks):
         """Many queues popped in turn read a block once for several records, not once per record."""
@@ -213,13 +142,6 @@ class TestMemory:
         assert stayed == [True, False, True, True, False]
         assert _drain(fifo) == URLS[3:]
 
-    def test_a_memory_of_nothing_is_enough(self, blocks):
-        """With no memory every push writes a block, and the queue still works."""
-        fifo = Pool(blocks, 0).fifo()
-        _push(fifo, URLS[:50])
-
-        assert _drain(fifo) == URLS[:50]
-
     def test_heads_need_no_memory_either(self, blocks):
         """With no memory, queues release each other's heads, and `relieve` ends although there are no tails."""
         saved = []
@@ -242,14 +164,6 @@ class TestMemory:
         assert [fifo._ids for fifo in small] == [None] * 20
         assert len(_rows(db)) == len(large._ids)
 
-    def test_an_empty_queue_keeps_no_block(self, db, blocks):
-        """A block's row is deleted when its last record is popped."""
-        fifo = Pool(blocks, 100, block=100).fifo()
-        _push(fifo, URLS[:50])
-        _drain(fifo)
-
-        assert _rows(db) == []
-
     def test_the_owner_hears_of_a_spill_that_it_did_not_cause(self, blocks):
         """When a queue is spilled to make room for another, `on_spill` is called: its saved form is stale."""
         pool, told = Pool(blocks, 3000), []
@@ -263,29 +177,6 @@ class TestMemory:
 
 
 class TestSaving:
-    @pytest.mark.parametrize("popped", [0, 1, 30, 999])
-    @pytest.mark.parametrize("memory", [0, 2000, 1 << 20])
-    def test_a_saved_queue_goes_on(self, blocks, memory, popped):
-        """A queue restored from its saved form has the same records."""
-        pool = Pool(blocks, memory, block=700)
-        fifo = pool.fifo()
-        _push(fifo, URLS)
-        for _ in range(popped):
-            fifo.pop()
-        saved = fifo.save()
-        fifo.close()
-
-        assert _drain(pool.fifo(saved)) == URLS[popped:]
-
-    def test_saving_changes_nothing(self, blocks):
-        """A queue remains usable after saving."""
-        fifo = Pool(blocks, 1 << 20).fifo()
-        _push(fifo, URLS)
-        fifo.pop()
-        fifo.save()
-
-        assert _drain(fifo) == URLS[1:]
-
     @pytest.mark.parametrize("count", [0, 1, 100, 1000])
     def test_what_is_saved_is_small(self, blocks, count):
         """A tail of more than a few KB goes into a block, so that the saved form stays small."""
@@ -300,30 +191,6 @@ class TestSaving:
         _push(fifo, [b"ab", b"c"])
 
         assert fifo.save() == b"\0" + (2).to_bytes(8, "little") + bytes(12) + b"\x02ab\x01c"
-
-    def test_a_closed_queue_leaves_its_memory_to_others(self, blocks):
-        """After close the pool no longer counts the queue's memory; its blocks stay."""
-        pool = Pool(blocks, 10_000, block=1000)
-        fifo = pool.fifo()
-        _push(fifo, URLS[:100])
-        fifo.pop()
-        fifo.close()
-
-        assert (pool.free, pool.heads, pool.loaded, len(pool._fifos)) == (10_000, 0, 0, 0)
-
-    def test_a_dropped_queue_is_empty_and_usable(self, db, blocks):
-        """Drop discards records and blocks; the queue remains usable."""
-        pool = Pool(blocks, 10_000, block=1000)
-        fifo = pool.fifo()
-        _push(fifo, URLS[:100])
-        fifo.pop()
-        fifo.drop()
-
-        assert (len(fifo), _rows(db), pool.free, pool.heads) == (0, [], 10_000, 0)
-
-        fifo.push(b"again")
-
-        assert _drain(fifo) == [b"again"]
 
     @pytest.mark.parametrize(
         "saved", [b"", bytes(20), b"\7" + bytes(20), b"\1" + bytes(20), bytes(17) + b"\x09\0\0\0abc"]
@@ -345,14 +212,6 @@ class TestSaving:
 
 
 class TestCheck:
-    def test_a_sound_queue_has_no_damage(self, blocks):
-        """Check finds no damage in a sound queue with head, blocks and tail."""
-        fifo = Pool(blocks, 1 << 20, block=700).fifo()
-        _push(fifo, URLS)
-        fifo.pop()
-
-        assert list(fifo.check()) == []
-
     def test_a_missing_block_is_found(self, db, blocks):
         """Check names the missing block."""
         fifo = Pool(blocks, 1 << 20, block=700).fifo()

@@ -65,42 +65,6 @@ def fail(frontier, times, outcome=REFUSED, now=0.0):
 
 
 class TestPause:
-    def test_when_the_next_comes_back(self, db):
-        """A paused host does not come back by itself: only others set aside have a time."""
-        frontier = make(db, Limits(queues=2, max_queues=100, host_failures=1, retry_wait=60))
-        add(frontier, *urls("a", 2))
-        fail(frontier, 1)
-        back = frontier.core.aside.next_return()
-        add(frontier, *urls("b", 2))
-        frontier.steering.hold(["b"], 0.0)
-        assert frontier.take(1.0) is None
-        assert (frontier.core.aside.hosts, frontier.core.aside.next_return()) == (2, back)
-        frontier.steering.hold(["a"], 1.0)
-        assert frontier.core.aside.next_return() is None
-
-    def test_a_paused_host_is_not_asked(self, db):
-        """Others go on; the paused one keeps its URLs, and gets what is found meanwhile."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3), *urls("b", 2))
-        frontier.take(0.0)
-        frontier.steering.hold(["b"], 0.0)
-        frontier.steering.hold(["a"], 0.0)
-        add(frontier, *urls("b", 2, 5))
-
-        asked = [link.url for _, link in drain(frontier, 1.0, most=3)]
-
-        assert asked == []
-        assert (frontier.queued, frontier.in_flight) == (6, 1)
-
-    def test_before_it_was_ever_heard_of(self, db):
-        """Also a host that has no URLs yet can be paused: they wait as they come."""
-        frontier = make(db)
-        frontier.steering.hold(["a"], 0.0)
-        add(frontier, *urls("a", 2), *urls("b", 1))
-
-        assert taken(frontier, 0.0) == ["http://b/0"]
-        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (2, 1)
-
     def test_a_request_under_way_ends(self, db):
         """What is being asked for is answered and booked; nothing follows."""
         frontier = make(db)
@@ -112,38 +76,6 @@ class TestPause:
         assert frontier.take(1000.0) is None
         assert frontier.look.facts("a").state == "paused"
 
-    def test_resumed(self, db):
-        """It goes on where it was, after the wait that its last answer demands."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3))
-        frontier.done(frontier.take(0.0), OK, 10.0)
-        frontier.steering.hold(["a"], 10.0)
-        frontier.steering.let_go("a", 11.0)
-
-        assert frontier.take(11.0) is None
-        assert [at for at, _ in drain(frontier, 11.0)] == [12.0, 14.2]
-        assert len(frontier) == 0
-
-    def test_it_rests(self, db):
-        """A crawl whose URLs are all of paused hosts is one that rests, and knows no time before tomorrow."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3))
-        frontier.steering.hold(["a"], 0.0)
-
-        assert frontier.take(0.0) is None
-        assert frontier.resting()
-        assert frontier.next_ready() > DAY - 1
-
-    def test_for_days(self, db):
-        """A day later it is still paused."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3))
-        frontier.steering.hold(["a"], 0.0)
-
-        assert [frontier.take(day * 1.2 * DAY) for day in range(6)] == [None] * 6
-        frontier.steering.let_go("a", 8 * DAY)
-        assert len(drain(frontier, 8 * DAY)) == 3
-
     def test_nobody_borrows_it(self, db):
         """A download that somebody awaits is refused at once."""
         frontier = make(db)
@@ -152,17 +84,6 @@ class TestPause:
         assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) == Status.HOST_RETIRED
         frontier.steering.let_go("a", 0.0)
         assert frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None) is None
-
-    def test_lent_while_it_is_paused(self, db):
-        """A download that had begun before ends as ever, and the host stays paused."""
-        frontier = make(db)
-        add(frontier, *urls("a", 1))
-        frontier.lending.lend(Link("http://a/x"), 0.0, lambda _: None)
-        frontier.steering.hold(["a"], 0.0)
-        frontier.lending.give_back("a", OK, 1.0)
-        frontier.lending.release("a", 1.0)
-
-        assert frontier.take(1000.0) is None
 
     def test_what_others_wait_for(self, db):
         """A robots.txt that another host redirects to is not asked of a paused one."""
@@ -268,26 +189,6 @@ class TestHive:
 
 
 class TestRetry:
-    def test_health_waits_no_longer(self, db):
-        """A host set aside for hours is tried at once, with one URL."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3))
-        now = fail(frontier, 8) + 100.0
-        assert frontier.take(now) is None
-
-        assert frontier.steering.retry("a", now) <= now
-        assert len(taken(frontier, now)) == 1
-
-    def test_if_it_fails_again(self, db):
-        """Then it waits as long as if nobody had asked for it: twice the wait before."""
-        frontier = make(db)
-        add(frontier, *urls("a", 3))
-        now = fail(frontier, 8) + 100.0
-        frontier.steering.retry("a", now)
-        frontier.done(frontier.take(now), REFUSED, now)
-
-        assert frontier.look.facts("a").next_turn >= now + 60 * 2**8
-
     def test_what_it_has_asked_for(self, db):
         """A Retry-After is kept, also one that is shorter than the wait of a host that fails."""
         frontier = make(db)
@@ -330,101 +231,11 @@ class TestRetry:
 
         assert frontier.steering.retry("a", 50_010.0) == 50_100.0
 
-    def test_given_up(self, db):
-        """A host that was given up is tried again, with what is found from now on."""
-        frontier = make(db)
-        add(frontier, *urls("a", 1))
-        fail(frontier, 2, Outcome(Status.DNS_FAILED, permanent=True))
-        assert frontier.look.facts("a").state == "given up"
-        frontier.steering.retry("a", 20_000.0)
-        add(frontier, *urls("a", 1, 5))
-
-        assert taken(frontier, 20_000.0) == ["http://a/5"]
-
-    def test_in_flight(self, db):
-        """Nothing changes for a host that is being asked; afterwards it is as ever."""
-        frontier = make(db)
-        add(frontier, *urls("a", 2))
-        link = frontier.take(0.0)
-        frontier.steering.retry("a", 0.0)
-
-        assert frontier.take(0.0) is None
-        frontier.done(link, OK, 0.2)
-        assert frontier.take(0.3) is None
-
-    def test_unknown(self, db):
-        """A host that nobody knows has nothing to wait for."""
-        frontier = make(db)
-        frontier.steering.retry("a", 10.0)
-
-        assert (frontier.take(10.0), len(frontier)) == (None, 0)
-
 
 class TestDrop:
     def dropping(self, db, **hooks):
         ended = []
         return make(db, dropped=lambda link, status: ended.append((link.url, status)), **hooks), ended
-
-    @pytest.mark.parametrize("failures", [0, 8])
-    def test_its_urls_end(self, db, failures):
-        """Each with the status that says so, whether the host was well or set aside; others go on."""
-        frontier, ended = self.dropping(db)
-        add(frontier, *urls("a", 300))
-        now = fail(frontier, failures) + 1.0
-        link = frontier.take(now)
-        for _ in range(2):
-            frontier.take(now)  # by now all have come from the front-end
-
-        assert frontier.steering.drop("a", now) == (300 - (link is not None), False)
-        if link is not None:
-            frontier.done(link, OK, now)
-        add(frontier, *urls("b", 1))
-
-        assert [link.url for _, link in drain(frontier, now)] == ["http://b/0"]
-        assert {status for _, status in ended} == {Status.DROPPED}
-        assert (len(ended), len(frontier)) == (300 - (link is not None), 0)
-
-    def test_in_slices(self, db):
-        """A host of many URLs ends some hundred at a time, and another has its turn in between."""
-        frontier, ended = self.dropping(db)
-        add(frontier, *urls("a", 2000))
-        add(frontier, *urls("b", 2))
-        links = list(filter(None, (frontier.take(0.0) for _ in range(10))))  # by now all have come from the front-end
-        assert [link.url for link in links] == ["http://a/0", "http://b/0"]
-        for link in links:
-            frontier.done(link, OK, 0.1)
-        frontier.steering.drop("a", 0.1)
-        frontier.take(0.1)
-
-        assert 0 < len(ended) <= 256
-
-    def test_what_comes_later(self, db):
-        """Links to it end too, until one is found a day later, or it is to be tried again."""
-        frontier, ended = self.dropping(db)
-        frontier.steering.drop("a", 0.0)
-        add(frontier, *urls("a", 1))
-        assert (frontier.take(0.0), ended) == (None, [("http://a/0", Status.DROPPED)])
-        add(frontier, *urls("a", 1, 1))
-        assert taken(frontier, 1.01 * DAY) == ["http://a/1"]
-
-        frontier.steering.drop("c", 0.0)
-        frontier.steering.retry("c", 1.0)
-        add(frontier, *urls("c", 1))
-        assert taken(frontier, 1.02 * DAY) == ["http://c/0"]
-
-    def test_in_flight(self, db):
-        """The request under way is booked as it ends, and not repeated; then all others end."""
-        frontier, ended = self.dropping(db)
-        add(frontier, *urls("a", 3))
-        link = frontier.take(0.0)
-        frontier.steering.drop("a", 0.0)
-
-        assert frontier.done(link, REFUSED, 1.0)
-        assert drain(frontier, 1.0) == []
-        assert len(ended) == 2
-        add(frontier, *urls("a", 1, 7))
-        assert frontier.take(2.0) is None
-        assert len(ended) == 3
 
     def test_a_host_given_up_then_paused_and_retried(self, db):
         """A host that was paused while its URLs ended is not asked when it is tried again."""
@@ -437,17 +248,6 @@ class TestDrop:
         frontier.steering.retry("a", 1.0)
 
         assert (taken(frontier, 1000.0), frontier.core.aside.hosts) == ([], 1)
-
-    def test_a_paused_host(self, db):
-        """Its URLs end all the same."""
-        frontier, ended = self.dropping(db)
-        add(frontier, *urls("a", 3))
-        frontier.steering.hold(["a"], 0.0)
-        frontier.take(0.0)
-        frontier.steering.drop("a", 0.0)
-
-        assert drain(frontier, 0.0) == []
-        assert (len(ended), len(frontier), frontier.core.aside.urls, frontier.core.aside.hosts) == (3, 0, 0, 0)
 
     def test_one_that_waits_for_a_place(self, db):
         """Nothing of it is asked any more, and its URLs end when its place comes."""

@@ -59,23 +59,6 @@ def asked(frontier, until, outcome=OK):
 
 
 class TestAtOnce:
-    def test_as_many_as_the_rule_says(self, db):
-        """A host with a rule is asked for so many URLs at once, every other host for one."""
-        frontier = several(db)
-        add(frontier, *(f"http://b/{number}" for number in range(5)))
-
-        assert Counter(host_of(link.url) for link in taken(frontier, 0)) == {"a": 3, "b": 1}
-        assert frontier.in_flight == 4
-
-    def test_each_has_its_wait(self, db):
-        """One that has ended makes room for another after the host's wait, whatever the others do."""
-        frontier = several(db)
-        first, second, _ = taken(frontier, 0)
-        frontier.done(first, OK, 1)
-        frontier.done(second, OK, 2)
-
-        assert [len(taken(frontier, now)) for now in (2.99, 3, 3.99, 4, 100)] == [0, 1, 0, 1, 0]
-
     @pytest.mark.parametrize("most", [1, 2, 4])
     def test_the_rate_is_so_many_times_as_high(self, db, most):
         """In a time in which another host is asked 100 times, it is asked as many times 100."""
@@ -96,27 +79,6 @@ class TestAtOnce:
         found = Counter(host_of(link.url) for link in taken(frontier, 0))
 
         assert [found[name] for name in names] == [4, 4, 2, 2, 1, 1]
-
-    def test_url_by_url(self, db):
-        """A URL that comes while others of its host are in flight need not wait for their end."""
-        frontier = several(db, 1)
-        assert len(taken(frontier, 0)) == 1
-        add(frontier, "http://a/more")
-        assert len(taken(frontier, 0)) == 1
-        frontier.expedite(Link("http://a/now").pack())
-        frontier.expedite(Link("http://a/later").pack())
-        assert [link.url for link in taken(frontier, 0)] == ["http://a/later"]
-
-    def test_one_url_is_asked_for_once(self, db):
-        """Of requests for the same URL only one is in flight."""
-        frontier = make(db, limits())
-        frontier.add([Link("http://a/1", request=word).pack() for word in ("one", "two")])
-
-        (first,) = taken(frontier, 0)
-        answered(frontier, [first], 1)
-
-        (second,) = taken(frontier, 3)
-        assert (first.url, first.request != second.request) == (second.url, True)
 
     def test_with_politeness_per_address(self, db):
         """An address has one request at a time, and so has every host."""
@@ -143,41 +105,12 @@ class TestAtOnce:
 
         assert counts == [0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0]
 
-    def test_what_was_not_handed_out(self, db):
-        """It is an error to end a link that is not in flight."""
-        frontier = several(db)
-        taken(frontier, 0)
-        with pytest.raises(ValueError, match="not handed out: http://a/x"):
-            frontier.done(Link("http://a/x"), OK, 1)
-
 
 class TestAlone:
     def robots(self, db, known):
         """A frontier that asks for robots.txt unless the host is known."""
         prerequisite = Link("http://a/robots.txt", "P")
         return several(db, admission=lambda link, now: 0 if known or link.path == "P" else prerequisite)
-
-    def test_robots_come_first(self, db):
-        """Nothing else of the host is asked for until its robots.txt has come."""
-        known = []
-        frontier = self.robots(db, known)
-        (link,) = taken(frontier, 0)
-        assert link.path == "P"
-        known.append("a")
-        assert not taken(frontier, 1)
-        answered(frontier, [link], 1)
-        assert len(taken(frontier, 100)) == 3
-
-    def test_robots_once_more(self, db):
-        """If its rules are too old, what is in flight ends first, and robots.txt is asked for alone."""
-        known = ["a"]
-        frontier = self.robots(db, known)
-        first, second, third = taken(frontier, 0)
-        known.clear()
-        answered(frontier, [first, second], 1)
-        assert not taken(frontier, 100)
-        answered(frontier, [third], 100)
-        assert [link.path for link in taken(frontier, 200)] == ["P"]
 
     def test_inline_downloads(self, db):
         """What somebody awaits is asked for when nothing else is, and all waits are over."""
@@ -200,17 +133,6 @@ class TestAlone:
 
 
 class TestWholeHost:
-    def test_a_failure_holds_all_back(self, db):
-        """After it the host is asked by one request at a time, when its longer wait is over, until it answers."""
-        frontier = several(db, retry_wait=60)
-        first, second, third = taken(frontier, 0)
-        frontier.done(first, REFUSED, 1)
-        assert not taken(frontier, 60)
-        answered(frontier, [second, third], 60, REFUSED)
-        (again,) = taken(frontier, 62)
-        frontier.done(again, OK, 62)
-        assert len(taken(frontier, 200)) == 3
-
     def test_one_failure_is_counted_once(self, db):
         """Requests that were under way when the host failed say nothing new if they fail too."""
         frontier = several(db, host_failures=3, retry_wait=60)
@@ -249,14 +171,6 @@ class TestWholeHost:
         assert frontier.look.record("a")[0] == 0
         assert {link.url for link in taken(frontier, 3)} == {link.url for link in links}
 
-    def test_retry_after(self, db):
-        """What the host asks for holds for all of it."""
-        frontier = several(db)
-        first, second, _ = taken(frontier, 0)
-        frontier.done(first, Outcome(200, 0.2, wait=500), 1)
-        frontier.done(second, OK, 2)
-        assert [len(taken(frontier, now)) for now in (500, 501)] == [0, 2]
-
     def test_a_crawl_delay(self, db):
         """A host that wants so many seconds between any two requests is asked by one at a time."""
         frontier = several(db)
@@ -283,51 +197,8 @@ class TestWholeHost:
         assert not taken(frontier, 400)
         assert second.url in {link.url for _ in range(3) for link in taken(frontier, 502 + 60 * _)}
 
-    def test_put_back(self, db):
-        """A link that was not asked for takes no wait with it."""
-        frontier = several(db)
-        links = taken(frontier, 0)
-        frontier.put_back(links[1], 1)
-        assert [link.url for link in taken(frontier, 1)] == [links[1].url]
-        frontier.put_back(links[0], 1, wait=30)
-        assert [len(taken(frontier, now)) for now in (30, 31)] == [0, 1]
-
-    def test_when_it_comes_back(self, db):
-        """A host that has run out of URLs waits until all of its waits are over, wherever its record was meanwhile."""
-        frontier = several(db, 3)
-        first, second, third = taken(frontier, 0)
-        answered(frontier, [first], 1, Outcome(200, 10.0))
-        answered(frontier, [second, third], 1)
-        assert len(frontier.core.back) == 0
-        add(frontier, *(f"http://a/again{number}" for number in range(5)))
-        assert [len(taken(frontier, now)) for now in (100, 101)] == [0, 3]
-
 
 class TestOrders:
-    def test_fewer(self, db):
-        """What is in flight beyond the new number ends as ever; then the host has no more than that."""
-        frontier = several(db, rules={"a": 4})
-        links = taken(frontier, 0)
-        frontier.change(POLITENESS, limits({"a": 2}))
-        answered(frontier, links[:2], 1)
-        assert not taken(frontier, 100)
-        answered(frontier, links[2:3], 100)
-        assert [len(taken(frontier, now)) for now in (101, 102)] == [0, 1]
-        frontier.change(POLITENESS, limits({"other": 2}))
-        frontier.change(POLITENESS, Limits(queues=2, max_queues=100))
-        answered(frontier, links[3:], 200)
-        assert not taken(frontier, 300)
-        assert frontier.in_flight == 1
-
-    def test_more(self, db):
-        """A host in flight is asked for more at once."""
-        frontier = several(db, rules={})
-        assert len(taken(frontier, 0)) == 1
-        frontier.change(POLITENESS, limits({"a": 3}))
-        assert len(taken(frontier, 0)) == 2
-        frontier.steering.set_own({"a": (POLITENESS, limits({"a": 5}))})
-        assert len(taken(frontier, 0)) == 2
-
     def test_robots_in_flight(self, db):
         """It stays alone when the host gets more connections meanwhile."""
         prerequisite = Link("http://a/robots.txt", "P")
@@ -387,23 +258,6 @@ class TestOrders:
 
 
 class TestAfterACrash:
-    def test_all_in_flight_come_again(self, tmp_path):
-        """After kill -9 every URL that was in flight is handed out again, first, and once."""
-        db = CrawlDB(tmp_path)
-        frontier = several(db, 6)
-        links = {link.url for link in taken(frontier, 0)}
-        prepared(db)
-        db.checkpoint()
-        db.close()
-        db = CrawlDB(tmp_path)
-        frontier = make(db, limits(), now=50)
-        assert not taken(frontier, 50)
-        again = taken(frontier, 51)
-        assert {link.url for link in again} == links
-        answered(frontier, again, 52)
-        assert len({link.url for link in taken(frontier, 60)} | links) == 6
-        db.close()
-
     def test_the_longest_wait_is_kept(self, tmp_path):
         """Which of the waits were over then is not known: the host waits for the last one."""
         db = CrawlDB(tmp_path)

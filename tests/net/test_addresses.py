@@ -9,7 +9,7 @@ import pytest
 from tests.support.clocks import SetByHand
 from webcrawl.base.model import Timings
 from webcrawl.net import addresses, connection_reach
-from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, MOST_TRIED, Families, race
+from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, Families, race
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, NoFamily, NoSocket, Sign
 from webcrawl.net.protocols import Access
@@ -308,14 +308,6 @@ def test_a_quick_first_address_is_the_only_one_tried():
     assert host.tried == ["a"]
 
 
-def test_a_silent_address_is_overtaken():
-    """The next one begins after the gap; the silent attempt is dropped, and it is told which one that was."""
-    host = Host(a=NEVER, b=0)
-
-    assert host.reach("a", "b") == "b"
-    assert (host.dropped, host.late) == (["a"], ["a"])
-
-
 def test_a_failed_address_is_followed_at_once(monkeypatch):
     """Without waiting for the gap."""
     monkeypatch.setattr(addresses, "STAGGER", NEVER)
@@ -348,16 +340,6 @@ def test_whose_only_address_leads_inside_is_not_asked_for_others():
     with pytest.raises(AddressRefused):
         host.reach("a")
     assert host.tried == ["a"]
-
-
-def test_no_more_than_four_addresses_are_tried():
-    """Whatever the name server says."""
-    names = [f"a{number}" for number in range(20)]
-    host = Host(**dict.fromkeys(names, (0, ConnectFailed("x"))))
-
-    with pytest.raises(ConnectFailed):
-        host.reach(*names)
-    assert len(host.tried) == MOST_TRIED
 
 
 def unreachable(sign):

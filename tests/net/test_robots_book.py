@@ -10,8 +10,8 @@ from tests.support.examples import examples
 from webcrawl.base.model import Status
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net import robots_book
-from webcrawl.net.robots_book import RobotsBook, Verdict, origin_of, robots_url
-from webcrawl.net.robots_entry import KEEP, MAX_HOPS, Meaning, follows, meaning
+from webcrawl.net.robots_book import RobotsBook, Verdict
+from webcrawl.net.robots_entry import MAX_HOPS, Meaning, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"
@@ -73,24 +73,10 @@ class TestMeanings:
 
 
 class TestVerdicts:
-    def test_robots_comes_first(self):
-        """For an unknown host, robots.txt is fetched first."""
-        assert _book().verdict(f"{A}/", 0) is Verdict.FETCH
-
     @pytest.mark.parametrize("url", [f"{A}/robots.txt", "gopher://a.test/1"])
     def test_some_urls_need_no_robots(self, url):
         """robots.txt itself is allowed, and so are URLs to which RFC 9309 does not apply."""
         assert _book().verdict(url, 0) is Verdict.ALLOWED
-
-    def test_rules_are_obeyed_for_a_day(self):
-        """A file's rules are valid for 24 hours, then it is fetched again."""
-        book = _book()
-        heard = book.answered(A, 200, SOME, 1000.0)
-
-        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (Meaning.READ, 3.0, ["http://a.test/s.xml"])
-        assert book.verdict(f"{A}/x", 1000.0) is Verdict.FORBIDDEN
-        assert book.verdict(f"{A}/y", 1000.0 + KEEP - 1) is Verdict.ALLOWED
-        assert book.verdict(f"{A}/y", 1000.0 + KEEP) is Verdict.FETCH
 
     @pytest.mark.parametrize("status", [404, 403, 301])
     def test_the_body_of_an_error_page_is_no_robots(self, status):
@@ -100,18 +86,6 @@ class TestVerdicts:
 
         assert book.verdict(f"{A}/x", 1) is Verdict.ALLOWED
         assert heard.sitemaps == []
-
-    def test_every_origin_has_its_own(self):
-        """Another scheme or port is another origin (RFC 9309 2.3)."""
-        book = _book()
-        book.answered(A, 200, SOME, 0)
-        others = ("https://a.test/x", "http://a.test:81/x", "http://b.test/x", "http://[::1]:8080/x")
-
-        assert {book.verdict(url, 1) for url in others} == {Verdict.FETCH}
-        assert [robots_url(origin_of(url)) for url in others[1::2]] == [
-            "http://a.test:81/robots.txt",
-            "http://[::1]:8080/robots.txt",
-        ]
 
 
 class TestUnreachable:
@@ -161,14 +135,6 @@ class TestUnreachable:
         assert [wait for _, wait in steps[:3]] == [60, 120, 240]
         assert sum(wait for _, wait in steps[:13]) == 3 * DAY
 
-    def test_rules_in_force_forbid_too(self):
-        """What they forbid is forbidden, not put off."""
-        book = _book()
-        book.answered(A, 200, SOME, 0)
-        book.answered(A, 503, b"", DAY)
-
-        assert book.verdict(f"{A}/x", DAY + 1) is Verdict.FORBIDDEN
-
     def test_a_url_goes_before_each_new_try(self):
         """However late the host has its next turn, up to a day, one URL that the rules allow precedes the next try."""
         for late, verdicts in ((0, [Verdict.ALLOWED, Verdict.FETCH]), (DAY, [Verdict.FETCH, Verdict.FETCH])):
@@ -179,23 +145,6 @@ class TestUnreachable:
 
             assert [book.verdict(f"{A}/y", now) for _ in range(2)] == verdicts
 
-    def test_rules_that_left_memory_stay_in_force(self):
-        """Rules evicted from memory are still at hand when the daily request fails."""
-        book = _book(memory=1)
-        book.answered(A, 200, SOME, 0)
-        book.answered(A, 503, b"", DAY)
-
-        assert len(book) == 0
-        assert [book.verdict(f"{A}{path}", DAY + 1) for path in ("/x", "/y")] == [Verdict.FORBIDDEN, Verdict.ALLOWED]
-
-    def test_a_robots_txt_that_is_not_there_is_a_rule_too(self):
-        """Where everything was allowed, it stays so while the next request fails."""
-        book = _book()
-        book.answered(A, 404, b"", 0)
-        book.answered(A, 503, b"", DAY)
-
-        assert book.verdict(f"{A}/x", DAY + 1) is Verdict.ALLOWED
-
     def test_old_rules_come_into_force_for_some_days(self):
         """Rules that expired longer ago than HOST_PATIENCE count no more, whether their row is still there or not."""
         for late, verdict in ((0, Verdict.ALLOWED), (1, Verdict.WAIT)):
@@ -205,14 +154,6 @@ class TestUnreachable:
             book.answered(A, 503, b"", now)
 
             assert book.verdict(f"{A}/y", now + 1) is verdict
-
-    def test_an_answer_ends_the_failures(self):
-        """After a success the next failure is the first again."""
-        book = _book(retry_wait=60)
-        for status in (500, 500, 404, 500):
-            book.answered(A, status, SOME, 0)
-
-        assert book.next_try(f"{A}/y") == 60
 
     def test_who_is_asked_seldom_is_not_away_in_between(self):
         """A host whose URLs are far apart may meet one bad hour after the other, and was not away all the time."""
@@ -278,36 +219,6 @@ class TestCrawlDelay:
 
 
 class TestKept:
-    @pytest.mark.parametrize(
-        ("status", "verdict"), [(200, Verdict.FORBIDDEN), (404, Verdict.ALLOWED), (500, Verdict.WAIT)]
-    )
-    def test_another_run_knows_what_this_one_heard(self, status, verdict):
-        """Rules are stored in the table, with their time."""
-        table = Table()
-        _book(table).answered(A, status, SOME, 0)
-
-        assert _book(table).verdict(f"{A}/x", 1) is verdict
-        assert _book(table).verdict(f"{A}/x", KEEP + 1) is Verdict.FETCH
-
-    def test_tries_are_counted_across_runs(self):
-        """Three runs with one failure each are as good as one with three."""
-        table = Table()
-        for now in (0, 60, 180):
-            _book(table, patience=100).answered(A, 500, b"", now)
-
-        assert _book(table).verdict(f"{A}/", 181) is Verdict.UNREACHABLE
-
-    def test_rules_in_force_are_kept_across_runs(self):
-        """The next run knows the rules of an unreachable robots.txt, and when to ask for it again."""
-        table = Table()
-        _book(table).answered(A, 200, SOME, 0)
-        for now in (DAY, DAY + 60):
-            _book(table).answered(A, 500, b"", now)
-        book = _book(table)
-
-        assert [book.verdict(f"{A}{path}", DAY + 179) for path in ("/x", "/y")] == [Verdict.FORBIDDEN, Verdict.ALLOWED]
-        assert book.verdict(f"{A}/y", DAY + 180) is Verdict.FETCH
-
     def test_rules_for_another_name_are_not_in_force(self):
         """A crawler with another name has no rules at hand, but knows that robots.txt is unreachable."""
         table = Table()
@@ -414,14 +325,6 @@ class TestMemory:
         book.verdict("http://a.test/", 1)
 
         assert table.reads == 0
-
-    def test_one_file_larger_than_the_budget_still_works(self):
-        """Rules that do not fit are read from the table each time."""
-        book = _book(memory=1)
-        book.answered(A, 200, SOME, 0)
-
-        assert [book.verdict(f"{A}{path}", 1) for path in ("/x", "/y")] == [Verdict.FORBIDDEN, Verdict.ALLOWED]
-        assert len(book) == 0
 
 
 class Twin(RuleBasedStateMachine):

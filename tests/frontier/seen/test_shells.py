@@ -44,21 +44,6 @@ def test_once_on_each_domain(seen):
     assert seen.follows(SHELL, "http://b.test/")
 
 
-def test_one_body_on_a_domain(seen):
-    """Of all bodies that were seen elsewhere a domain has one followed: the others are a mirror's inner pages."""
-    assert seen.follows(SHELL, "http://a.test/")
-    assert not seen.follows(OTHER, "http://a.test/inner")
-    assert seen.follows(OTHER, "http://b.test/")
-
-
-def test_what_the_shell_redirects_to(seen):
-    """A shell that the followed one redirects to is followed as well, one for each hop."""
-    assert seen.follows(SHELL, "http://a.test/")
-    assert seen.follows(OTHER, "http://a.test/start", 1)
-    assert not seen.follows(OTHER, "http://a.test/again", 1)
-    assert seen.follows(SHELL, "http://a.test/third", 2)
-
-
 def test_behind_a_redirect_it_is_the_domains_one(seen):
     """A start page behind a redirect counts as the domain's one body: pages that it links to are not followed."""
     assert seen.follows(SHELL, "http://a.test/", 1)

@@ -22,28 +22,6 @@ def _job(tmp_path, kind):
 
 
 class TestEverySeenStore:
-    def test_new_records_come_out_in_the_order_of_first_submission(self, job):
-        """Each key's record comes out once, in the order of the keys' first submissions."""
-        job.submit(5, 3, 5, 2**64 - 1)
-        job.submit(3, 0, 4)
-
-        assert job.settle() == [b"5", b"3", b"18446744073709551615", b"0", b"4"]
-
-    def test_the_first_record_of_a_key_is_the_one_given_back(self, job):
-        """The records of later submissions are dropped."""
-        for tag in (b"a", b"b", b"c"):
-            job.submit(1, 2, tag=tag)
-
-        assert job.settle() == [b"1a", b"2a"]
-
-    def test_a_key_stays_known_after_its_record_was_taken(self, job):
-        """A key whose record was taken does not come out again."""
-        job.submit(*range(20))
-        job.settle()
-        job.submit(*range(25))
-
-        assert job.settle() == [b"%d" % key for key in range(20, 25)]
-
     def test_take_gives_no_more_than_asked_for(self, job):
         """New records come in slices, so that the event loop is not blocked."""
         job.submit(*range(20))
@@ -51,14 +29,6 @@ class TestEverySeenStore:
         job.wait()
 
         assert [len(job.store.take(7)) for _ in range(4)] == [7, 7, 6, 0]
-
-    def test_nothing_is_pending_in_the_end(self, job):
-        """When nothing is pending, all new records were taken: the crawl may end."""
-        job.submit(1, 2, 3, 1)
-        assert job.store.pending >= 3
-        job.settle()
-
-        assert (job.store.pending, job.store.busy, job.store.take(9)) == (0, False, [])
 
     def test_the_figures_outlive_the_store(self, job):
         """The stats of a closed store are its last ones: stats.json is written after closing."""
@@ -70,12 +40,6 @@ class TestEverySeenStore:
 
         assert job.store.stats() == before
         assert before["keys"] == 30
-
-    def test_an_empty_batch_is_nothing(self, job):
-        """An empty batch changes nothing."""
-        job.store.submit([], [])
-
-        assert (job.store.pending, job.store.stats()["submitted"]) == (0, 0)
 
     @pytest.mark.parametrize(
         ("keys", "records", "error"),

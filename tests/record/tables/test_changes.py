@@ -1,19 +1,16 @@
 """What is in a row of `changes`, and that its streams and files are as those of the other tables."""
 
 import re
-import shutil
 from datetime import UTC, datetime
 from math import log
 
 import pytest
 
 from tests.support.places import ROOT
-from tests.support.saving import prepared
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, Judged
-from webcrawl.record.tables.table_writer import BATCH
 
 URL = "https://www.example.co.uk:8443/{}"
 UNCHANGED = Judged(Change.UNCHANGED, By.DIGEST, NOW - 60.0, 5, 5)
@@ -28,15 +25,6 @@ def only(job):
     job.stop()
     (row,) = rows(job.root, "changes")
     return row
-
-
-def visited(root, first, last, **options):
-    """Some pages that were fetched again, and a checkpoint; the job is open."""
-    job = Job(root, archive=False, tables=False, changes=True, **options)
-    for number in range(first, last):
-        job.visit(URL.format(number), UNCHANGED)
-    job.checkpoint()
-    return job
 
 
 def urls(root):
@@ -128,25 +116,6 @@ class TestFiles:
         assert urls(tmp_path) == [URL.format(number) for number in range(6)]
         assert len(rows(tmp_path, "pages")) == 12
         assert all(name.endswith(".parquet") for name in files(tmp_path))
-
-    @pytest.mark.parametrize("committed", [False, True])
-    def test_killed(self, tmp_path, committed):
-        """The next run has each fetch once, whether or not the last checkpoint was noted."""
-        job = visited(tmp_path / "job", 0, BATCH + 3, full=1)
-        job.visit(URL.format("lost"), UNCHANGED)
-        job.changes.end()
-        prepared(job.db)
-        if committed:
-            job.db.checkpoint()
-        job.db._log.wait()
-        left = shutil.copytree(tmp_path / "job", tmp_path / "left")
-        job.close()
-        visited(left, BATCH + 3, BATCH + 5).stop()
-
-        found = urls(left)
-        assert [url for url in found if not url.endswith("lost")] == [URL.format(number) for number in range(BATCH + 5)]
-        assert (URL.format("lost") in found) == committed
-        assert all(name.endswith(".parquet") for name in files(left))
 
 
 # -- DuckDB answers what docs/outputs.md asks of the table `changes`.

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import time
 from contextlib import closing, suppress
 from itertools import pairwise
 
@@ -19,7 +18,6 @@ from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import KEY, take_up
 from webcrawl.crawl.hive.process import EmbeddedServer
-from webcrawl.crawl.hive.supervising import SAME
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 
@@ -154,32 +152,6 @@ class TestStart:
 
 
 @pytest.mark.campaign
-class TestRestarts:
-    def test_a_drone_that_dies_goes_on(self, hive):
-        """It is started again a second later, with the same words, and the hive ends well."""
-        hive.script(0, "die", "finish")
-        hive.script(1, "finish")
-
-        done = hive.run("-n", 2)
-
-        assert done.returncode == 0
-        assert (len(hive.runs(0)), len(hive.runs(1))) == (2, 1)
-        assert "drone 0 died (SIGKILL): it is started again in 1 s\n" in done.stderr
-
-    def test_a_drone_that_cannot_start(self, hive):
-        """After three refusals its line is shown, all others end, and the exit status is 1."""
-        hive.script(0, "wait")
-        hive.script(1, "refuse")
-
-        done = hive.run("-n", 2)
-
-        assert done.returncode == 1
-        assert "ERROR: drone 1: SETTING = 1: must be 2\n" in done.stderr
-        assert hive.log(0).count("a word to the operator") == 1
-        assert len(hive.runs(1)) == 3
-
-
-@pytest.mark.campaign
 class TestEnds:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
     def test_one_signal(self, hive, number):
@@ -194,31 +166,6 @@ class TestEnds:
 
         assert process.returncode == 0, said
         assert said.count("14 pages") == 1
-
-    def test_two_signals(self, hive):
-        """A second one ends them at once, with exit status 130."""
-        hive.script(0, "deaf")
-        process = hive.start("-n", 1)
-        hive.wait_for(1)
-        process.send_signal(signal.SIGINT)
-        wait_until(lambda: "stopping the drones" in process.said())
-        time.sleep(2 * SAME)
-        process.send_signal(signal.SIGINT)
-
-        said = process.ended()
-        assert (process.returncode, gone(hive.runs(0)[0])) == (130, True), said
-
-    def test_a_drone_that_cannot_save(self, hive):
-        """Exit status 1 if one of the drones did not end well."""
-        hive.script(0, "fail")
-        process = hive.start("-n", 1)
-        hive.wait_for(1)
-        process.send_signal(signal.SIGTERM)
-
-        said = process.ended()
-
-        assert process.returncode == 1
-        assert "drone 0 ended with exit status 1: its state is as of its last checkpoint" in said
 
     def test_checkpoints(self, hive):
         """SIGUSR1 is passed on to the drones, and ends nobody who is about to end."""
