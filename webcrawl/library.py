@@ -456,7 +456,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     seen under another URL, is there as often as the archive has it. Raise FileNotFoundError if there is no archive.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
-    from webcrawl.record.archives.archives import Archives, Originals  # noqa: PLC0415 - as above
+    from webcrawl.record.archives import Archives, Originals  # noqa: PLC0415 - as above
     from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
 
     try:

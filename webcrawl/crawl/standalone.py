@@ -157,7 +157,7 @@ class Standalone:
             parts.moments.request,
             robots.conditions,
             [ahead],
-            lambda: None,
+            None,
             parts.counters.update,
             run.fail,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
