@@ -155,14 +155,14 @@ class RobotsAdmission:
 class CrawlAdmission:
     """Asks the exclusions first, then whoever else has a say when the turn of a URL has come."""
 
-    def __init__(self, chain: Chain, admit: Sequence[Admission]) -> None:
-        self.chain, self._admit = chain, admit
+    def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
+        self.chain, self._asked = chain, asked
 
     def __call__(self, link: Link, now: float, /) -> Decision:
         if self.chain.reject(link.url):
             return Status.EXCLUDED
-        for admit in self._admit:
-            if decision := admit(link, now):
+        for next_decision in self._asked:
+            if decision := next_decision(link, now):
                 return decision
         return None
 

@@ -158,7 +158,7 @@ def _ground(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened
     in_force = InForce(db, values, around.fixed)
     outputs = opened.enter_context(closing(Outputs(db, Path(in_force.values["JOBDIR"]))))
     moments, clock = Moments(), CrawlClock(db)
-    log = CrawlLog(outputs.open("logs/crawl.log"), moments.ended)
+    log = CrawlLog(outputs.open("logs/crawl.log"), moments.on_ended)
     if around.member is not None:
         db.set("key", around.member.key)
     return Ground(db, around, in_force, outputs, moments, clock, log, Counter(), _key(db), RegisteredDomains())
@@ -203,7 +203,7 @@ def _open(values: Mapping[str, Any], db: CrawlDB, around: Surroundings, kind: ty
     seeding, halfway = _seeding(ground, pipeline, seen, elsewhere), Halfway(db)
     lately, beside = RecentUrls(LATELY * cache_size(values["SEEN_MEMORY"] * MIB)), _beside(ground, pipeline, frontier)
     discovery = kind.discovery(pipeline, seen, lately, portions, ground.site_of, counters, frontier, elsewhere, *beside)
-    moments.due_at.append(ending.after)
+    moments.next_due.append(ending.after)
     return Parts(
         db=db,
         moments=moments,
@@ -295,7 +295,8 @@ def _links(ground: Ground) -> tuple[LinkPipeline, CrawlAdmission, Filters]:
         return build_filters(now, key=key, domains=domains, last=last(now))
 
     pipeline = build_pipeline(values, key, domains=domains, last=last(values), fingerprints=fingerprints)
-    states, admission = FilterStates(ground.db, pipeline.chain), CrawlAdmission(pipeline.chain, ground.moments.admit)
+    states = FilterStates(ground.db, pipeline.chain)
+    admission = CrawlAdmission(pipeline.chain, ground.moments.next_decision)
     return pipeline, admission, Filters(chain, pipeline, admission, states)
 
 
@@ -353,7 +354,7 @@ def _host_orders(
 
 def _rendering(ground: Ground, saved: SavedStatistics) -> Deciding | None:
     if ground.values["RENDER"] != AUTO:
-        ground.moments.figures.append(saved.need_scripts)
+        ground.moments.next_figures.append(saved.need_scripts)
         return None
     from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415 - other crawls need nothing of it
 
@@ -398,7 +399,7 @@ def _robots(ground: Ground) -> RobotsAdmission:
     )
     robots = RobotsAdmission(book, Ports(values["PORTS_ALLOWED"]))
     if values["ROBOTSTXT_OBEY"]:
-        ground.moments.admit.append(robots.decide)
+        ground.moments.next_decision.append(robots.decide)
     return robots
 
 
@@ -417,7 +418,7 @@ def _beside(
     ground: Ground, pipeline: LinkPipeline, frontier: Frontier
 ) -> tuple[Heard | None, Callable[[Sequence[bytes]], None] | None]:
     """Who hears of links: the frontier, the trace and features; and the log of those that are not followed."""
-    values, heard = ground.values, ground.moments.heard
+    values, heard = ground.values, ground.moments.on_links
     if values["URL_TRACE"]:
         output = ground.outputs.open("logs/url.trace")
         if not output.tell():

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from webcrawl.base.model import Exchange, redirects_in_a_row
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
+from webcrawl.crawl.moments import Feature
 from webcrawl.frontier.seen.content import SHELL_SIZE, ContentSeen, Copies, Copy, Shells
 
 LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)  # attributes, and the name of a meta element
@@ -16,7 +17,7 @@ QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML
 LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the reason
 
 
-class ReadCopies:
+class ReadCopies(Feature):
     """Reads a body whose links were submitted from another URL, if they may lead to other pages from this one."""
 
     def __init__(
@@ -36,7 +37,7 @@ class ReadCopies:
         for note in self._copies.notes(page.digest, page.url):
             self._content.add(note)
 
-    def known(self, page: Page, exchange: Exchange) -> None:
+    def on_known_body(self, page: Page, exchange: Exchange) -> None:
         """It is remembered only if it has links."""
         if page.link is None:
             return

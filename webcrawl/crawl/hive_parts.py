@@ -64,7 +64,7 @@ def open_post(
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db))
-    moments.figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
+    moments.next_figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
     return post
 
 

@@ -72,7 +72,7 @@ def open_revisiting(
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"])
     counts.now = revisiting.now
     moments.join(revisiting)
-    moments.ended.append(counts.hear)
+    moments.on_ended.append(counts.hear)
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:
@@ -86,7 +86,10 @@ def open_revisiting(
     if post is not None:
         split.part = post.part
     _tell(len(revisits), on=on, late=data is None and counters["answers"] > 0)
-    signalling = _signalling(revisiting, pipeline, site_of, post)
+    if revisiting.signals is None:
+        return revisiting, None
+    is_ours = post.drone.is_ours if post is not None else lambda _: True
+    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of, is_ours)
     moments.join(signalling)
     return revisiting, signalling
 
@@ -97,18 +100,6 @@ def _tell(records: int, *, on: bool, late: bool) -> None:
         logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(records, "page"))
     elif on and late:
         logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
-
-
-def _signalling(
-    revisiting: Revisiting, pipeline: LinkPipeline, site_of: Callable[[str], str], post: Post | None
-) -> Signalling | None:
-    """Makes the way of signals from listings to the pages that are fetched again, if there are any."""
-    if revisiting.signals is None:
-        return None
-    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
-    if post is not None:
-        signalling.is_ours = post.drone.is_ours
-    return signalling
 
 
 def _former(path: str) -> str:

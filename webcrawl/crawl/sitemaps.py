@@ -17,6 +17,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
+from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.page_links import ADDRESS, LinkRules, PageLinks
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
@@ -25,7 +26,7 @@ GROWN = 10  # pages with which a host is worth a sitemap
 NAME = "/sitemap.xml"
 
 
-class Sitemaps:
+class Sitemaps(Feature):
     """Submits sitemaps as links of the page that made them worth a request, and bounds what they name."""
 
     def __init__(
@@ -47,7 +48,7 @@ class Sitemaps:
         self._counters, self._has_listing = counters, has_listing
         frontier.notes.when_grown(GROWN, self.grown)
 
-    def links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""
         if page.found is None or not _concerns(link.path):
             return found
