@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -185,9 +186,10 @@ def _db(tmp_path):
 @pytest.fixture(name="opened")
 def _opened(db):
     def opened(*names, **given):
-        moments = Moments()
-        open_features([f"{HERE}.{name}" for name in names], given, db, moments)
-        return moments
+        values = {**given, "FEATURES": [f"{HERE}.{name}" for name in names]}
+        ground = SimpleNamespace(values=values, db=db, moments=Moments())
+        open_features(ground)
+        return ground.moments
 
     return opened
 

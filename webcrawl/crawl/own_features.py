@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from math import inf, isfinite
 from numbers import Real
@@ -16,6 +16,7 @@ from webcrawl.base.errors import RulesError, lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
 from webcrawl.base.own_code import misspelt
+from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.moments import Feature, Moments, refuse_unknown
 from webcrawl.frontier.core import Decision
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -38,9 +39,10 @@ UNSENDABLE = frozenset(b"\0\r\n")
 PREFIX = "feature."  # before the dotted path of one that has a state, in the table meta
 
 
-def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, moments: Moments) -> None:
-    """Makes them, in their order. RulesError if one is no feature, or cannot be made."""
-    for path in paths:
+def open_features(ground: Ground) -> None:
+    """Make the features that FEATURES names. Raise RulesError if one is no feature, or cannot be made."""
+    values = ground.values
+    for path in values["FEATURES"]:
         named = load(path)
         try:
             feature = named.from_settings(values) if hasattr(named, "from_settings") else named()
@@ -53,12 +55,12 @@ def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, 
         for moment, (name, method) in own.items():
             if any(kind(method) for kind in LATER) and not (moment == "next_headers" and isgeneratorfunction(method)):
                 raise RulesError(f"FEATURES: {path}.{name} is to be a plain method: nobody awaits it")
-        _join(moments, path, own)
+        _join(ground.moments, path, own)
         _tell_misspelt(path, type(feature))
         if hasattr(feature, "state") != hasattr(feature, "restore"):
             raise RulesError(f"FEATURES: {path}: state and restore belong together")
         if hasattr(feature, "state"):
-            SavedFeature(db, path, feature)
+            SavedFeature(ground.db, path, feature)
 
 
 def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:

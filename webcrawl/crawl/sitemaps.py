@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Self
 
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
 from webcrawl.base.url_text import host_of
@@ -19,6 +20,7 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
 from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.page_links import ADDRESS, LinkRules, PageLinks
+from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 
@@ -47,6 +49,22 @@ class Sitemaps(Feature):
         self._rules, self._page_links, self._kinds = rules, page_links, rules.followed | {"sitemap"}
         self._counters, self._has_listing = counters, has_listing
         frontier.notes.when_grown(GROWN, self.grown)
+
+    @classmethod
+    def open(cls, parts: Parts, rules: LinkRules, page_links: PageLinks, *, looks: bool) -> Self:
+        """Have sitemaps read in this crawl. `looks`: hosts are asked for the usual name as well."""
+        has_listing = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+        sitemaps = cls(
+            parts.discovery,
+            rules,
+            page_links,
+            parts.frontier,
+            parts.robots.book.sitemaps,
+            parts.counters,
+            has_listing if looks else None,
+        )
+        parts.moments.join(sitemaps)
+        return sitemaps
 
     def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""

@@ -10,6 +10,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from sys import byteorder
+from typing import Self
+
+from webcrawl.store.outputs import Outputs
 
 MAGIC = b"webcrawl trace 1"
 Fingerprints = Callable[[Sequence[str]], Sequence[int]]
@@ -21,6 +24,14 @@ class UrlTrace:
 
     def __init__(self, fingerprints: Fingerprints, write: Callable[[bytes], object]) -> None:
         self._fingerprints, self._write = fingerprints, write
+
+    @classmethod
+    def open(cls, outputs: Outputs, fingerprints: Fingerprints) -> Self:
+        """Return the trace of a crawl, which goes on where a former run has ended."""
+        output = outputs.open("logs/url.trace")
+        if not output.tell():
+            output.write(MAGIC)
+        return cls(fingerprints, output.write)
 
     def heard(self, page: str, links: Sequence[str]) -> None:
         """These are the links of a page. Takes 5 us for 40 of them."""
