@@ -213,10 +213,9 @@ class FrontierScheduler:
         )
 
     def _connect_network(self, downloader: FrontierDownloader) -> None:
-        network, parts = downloader.network, self.crawl.parts
-        network.shortage.on_end = network.bandwidth.on_end = self.wake
+        parts = self.crawl.parts
+        connect(downloader.network, parts, self.wake)
         heed(self.crawl, downloader, self.crawler.settings, self.wake)
-        connect(network, parts)
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
         downloader.count, downloader.wake = parts.counters.update, self.wake
 

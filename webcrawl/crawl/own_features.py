@@ -91,7 +91,7 @@ def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[...
 
 def _tell_misspelt(path: str, kind: type) -> None:
     """A method whose name is nearly a moment's is never called, and nothing else would say so."""
-    for name, hook in misspelt(kind, (*OWN, *NAMES)):
+    for name, hook in misspelt(kind, NAMES):
         logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, hook)
 
 

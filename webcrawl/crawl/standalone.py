@@ -145,8 +145,7 @@ class Standalone:
             retry_times=limits_of(values).attempts - 1,
         )
         outcomes.uplink = parts.uplink
-        connect(network, parts)
-        network.shortage.on_end = network.bandwidth.on_end = self.wake
+        connect(network, parts, self.wake)
         ahead = self._ahead(values)
         run.ends.callback(ahead.close)
         await ahead.begin()
