@@ -25,7 +25,7 @@ from benchmarks.bytecodes import Bytecodes
 from benchmarks.support.report import report
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Exchange, Link, Outcome, Timings
-from webcrawl.crawl import assembly
+from webcrawl.crawl import assembly, ground
 from webcrawl.crawl.clock import CrawlClock
 
 T = TypeVar("T")
@@ -70,7 +70,7 @@ class Core:
         for name, value in values.items():
             settings.set(name, value)
         clock = partial(CrawlClock, wall=lambda: self._now, steady=lambda: self._now)
-        with mock.patch.object(assembly, "CrawlClock", clock):
+        with mock.patch.object(ground, "CrawlClock", clock):
             self.crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), spider="web")
         self.crawl.begin()
         for host in range(hosts):

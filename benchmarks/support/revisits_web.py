@@ -91,7 +91,7 @@ class Weeks(Simulation):
         if begin <= self.now < end:
             super()._begin(link)  # to `_away`
             if self.crawl.parts.revisiting is not None and link.history:
-                self.crawl.parts.revisiting.request(link)
+                self.crawl.parts.revisiting.next_headers(link)
             return
         self._changes()
         self.judge.begins(link, self.now)
@@ -117,7 +117,7 @@ class Weeks(Simulation):
     def _ask(self, link: Link) -> tuple[Exchange, Hit]:
         """The answer as the network room would bring it."""
         revisiting = self.crawl.parts.revisiting
-        given = revisiting.request(link) if revisiting is not None and link.history else []
+        given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         host, target = self.world.locate(link.url) or (0, "/never")
         etag, since = (conditions.get(name, b"").decode() for name in ("If-None-Match", "If-Modified-Since"))

@@ -21,10 +21,10 @@ from scrapy.settings import Settings
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl import assembly
+from webcrawl.crawl import assembly, ground
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl import NO_OUTCOMES, Crawl
-from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.net.errors import DOUBTFUL, FetchError
 
 START = 1_700_000_000.0
@@ -126,7 +126,7 @@ class Simulation:
         for name, value in self._settings.items():
             settings.set(name, value)
         clock = partial(CrawlClock, wall=self._clock, steady=self._clock)
-        with mock.patch.object(assembly, "CrawlClock", clock):
+        with mock.patch.object(ground, "CrawlClock", clock):
             crawl, self.visitor = assembly.assemble(plain_values(settings, "web"), WAITS_IN_FULL, spider="web")
         self._slots = int(settings["CONCURRENT_REQUESTS"])
         crawl.begin()

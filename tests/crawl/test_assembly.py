@@ -10,19 +10,18 @@ from scrapy.settings import Settings
 from tests.support.frontiers import add
 from tests.support.places import ROOT
 from webcrawl.adapter.values import plain_values
-from webcrawl.crawl import assembly
 from webcrawl.crawl.assembly import assemble
 from webcrawl.store import worker
 
 PARTS = (
-    "keep_terms",
-    "CrawlClock",
-    "FilterStates",
-    "RobotsRows",
-    "ContentSeen",
-    "open_frontier",
-    "Seeding",
-    "open_visitor",
+    "assembly.keep_terms",
+    "ground.CrawlClock",
+    "url_filters.FilterStates",
+    "admission.RobotsRows",
+    "open_frontier.ContentSeen",
+    "assembly.open_frontier",
+    "seeding.Seeding.open",
+    "assembly.open_visitor",
 )
 OFF = {
     f"webcrawl.crawl.{name}"
@@ -56,7 +55,7 @@ def test_nothing_stays_open(tmp_path, monkeypatch, part):
     begun, work = [], worker._work
     monkeypatch.setattr(worker, "_work", lambda jobs, ready, alive: begun.append(alive) or work(jobs, ready, alive))
     with monkeypatch.context() as broken:
-        broken.setattr(assembly, part, fail)
+        broken.setattr(f"webcrawl.crawl.{part}", fail)
         with pytest.raises(OSError, match="Input/output") as caught:
             assemble(values(tmp_path), spider="web")  # its traceback holds on to what was not closed
 

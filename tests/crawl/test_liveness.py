@@ -9,7 +9,7 @@ from tests.support.examples import in_campaign
 from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Outcome, Status, Timings
 from webcrawl.crawl import crawl as crawl_module
-from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.frontier.seen import disk
 from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.net.errors import ConnectTimeout

@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.failures import as_failure
-from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.moments import Feature, Moments
 from webcrawl.crawl.own_features import PREFIX, open_features
 from webcrawl.crawl.rules import hearing_of, prioritizer_of
 from webcrawl.crawl.saved_state import FilterStates
@@ -28,7 +29,7 @@ class Gate:
 
     answer = None
 
-    def admit(self, link, now):
+    def next_decision(self, link, now):
         return self.answer
 
 
@@ -38,10 +39,10 @@ class Counting:
     def __init__(self):
         self.number = 0
 
-    def ended(self, *_):
+    def on_ended(self, *_):
         self.number += 1
 
-    def figures(self):
+    def next_figures(self):
         return {"mine": self.number}
 
     def state(self):
@@ -64,7 +65,7 @@ class Failing:
     def _fail(self, *_):
         raise ZeroDivisionError
 
-    admit = answered = heard = ended = request = figures = _fail
+    next_decision = on_page = on_links = on_ended = next_headers = next_figures = _fail
 
 
 class Panicking:
@@ -73,7 +74,7 @@ class Panicking:
     def _fail(self, *_):
         raise type("Panic", (BaseException,), {})
 
-    admit = answered = heard = ended = request = figures = _fail
+    next_decision = on_page = on_links = on_ended = next_headers = next_figures = _fail
 
 
 class Misspelt(Gate):
@@ -86,6 +87,49 @@ class Misspelt(Gate):
         return None
 
 
+class Former:
+    """Has the names that moments had before."""
+
+    def admit(self, link, now):
+        return False
+
+    def request(self, link):
+        return [(b"X", b"y")]
+
+    def answered(self, page):
+        raise ZeroDivisionError
+
+    def heard(self, url, urls):
+        raise ZeroDivisionError
+
+    def ended(self, link, outcome, exchange):
+        raise ZeroDivisionError
+
+    def figures(self):
+        return {"a": 1}
+
+
+class Both(Former):
+    """Has one of them, too, that its new method uses."""
+
+    def on_page(self, page):
+        self.answered(page)
+
+
+class Unknown(Gate):
+    """Has a method that is named like a moment's, and is none."""
+
+    def on_idle(self, now):
+        return now
+
+
+class Derived(Feature):
+    """Derives from what the crawl's own features derive from."""
+
+    def next_figures(self):
+        return {"a": 1}
+
+
 class Levels:
     """Has levels, and says none."""
 
@@ -96,14 +140,14 @@ class Levels:
 class Awaiting:
     """Wants to be awaited."""
 
-    async def admit(self, link, now):
+    async def next_decision(self, link, now):
         return False
 
 
 class Generating:
     """Wants to be iterated."""
 
-    def answered(self, page):
+    def on_page(self, page):
         yield page
 
 
@@ -124,7 +168,7 @@ class ByName:
     def from_settings(cls, settings):
         return cls(settings["USER_AGENT"])
 
-    def request(self, link):
+    def next_headers(self, link):
         return [(b"X-Agent", self.agent.encode())]
 
 
@@ -142,9 +186,10 @@ def _db(tmp_path):
 @pytest.fixture(name="opened")
 def _opened(db):
     def opened(*names, **given):
-        moments = Moments()
-        open_features([f"{HERE}.{name}" for name in names], given, db, moments)
-        return moments
+        values = {**given, "FEATURES": [f"{HERE}.{name}" for name in names]}
+        ground = SimpleNamespace(values=values, db=db, moments=Moments())
+        open_features(ground)
+        return ground.moments
 
     return opened
 
@@ -165,17 +210,17 @@ def _opened(db):
 def test_an_answer_is_a_decision(opened, monkeypatch, answer, decision):
     """False ends a URL, a later time has it wait, one that is over for a second; nothing lets it in."""
     monkeypatch.setattr(Gate, "answer", answer)
-    (admit,) = opened("Gate").admit
+    (decide,) = opened("Gate").next_decision
 
-    assert admit(Link(URL), 10.0) == decision
+    assert decide(Link(URL), 10.0) == decision
 
 
 def test_what_the_crawl_needs_is_not_asked_about(opened, monkeypatch):
     """No feature can keep a robots.txt or a probe from being fetched."""
     monkeypatch.setattr(Gate, "answer", False)
-    (admit,) = opened("Gate").admit
+    (decide,) = opened("Gate").next_decision
 
-    assert [admit(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [None, None, Status.REFUSED]
+    assert [decide(Link(URL, path), 0.0) for path in ("LP", "LS", "L")] == [None, None, Status.REFUSED]
 
 
 @pytest.mark.parametrize("name", ["Failing", "Panicking"])
@@ -183,12 +228,12 @@ def test_a_feature_that_raises_is_as_one_that_says_nothing(opened, caplog, name)
     """Each error is logged with the feature and the moment, though it is no Exception."""
     moments = opened(name)
 
-    assert moments.admit[0](Link(URL), 0.0) is None
-    assert [*moments.request[0](Link(URL))] == []
-    assert moments.figures[0]() == {}
-    moments.ended[0](Link(URL), Outcome(200), None)
+    assert moments.next_decision[0](Link(URL), 0.0) is None
+    assert [*moments.next_headers[0](Link(URL))] == []
+    assert moments.next_figures[0]() == {}
+    moments.on_ended[0](Link(URL), Outcome(200), None)
     assert [record.message for record in caplog.records] == [
-        f"{HERE}.{name}.{moment}" for moment in ("admit", "request", "figures", "ended")
+        f"{HERE}.{name}.{moment}" for moment in ("next_decision", "next_headers", "next_figures", "on_ended")
     ]
 
 
@@ -197,8 +242,8 @@ def test_an_answer_of_another_kind_is_an_error(opened, monkeypatch, caplog, answ
     """It is logged as one, and counts as nothing said."""
     monkeypatch.setattr(Gate, "answer", answer)
 
-    assert opened("Gate").admit[0](Link(URL), 0.0) is None
-    assert [record.message for record in caplog.records] == [f"{HERE}.Gate.admit"]
+    assert opened("Gate").next_decision[0](Link(URL), 0.0) is None
+    assert [record.message for record in caplog.records] == [f"{HERE}.Gate.next_decision"]
 
 
 def test_numpys_answers_are_answers(opened, monkeypatch):
@@ -206,7 +251,7 @@ def test_numpys_answers_are_answers(opened, monkeypatch):
     found = []
     for answer in (np.False_, np.int64(100)):
         monkeypatch.setattr(Gate, "answer", answer)
-        found += [opened("Gate").admit[0](Link(URL), 0.0)]
+        found += [opened("Gate").next_decision[0](Link(URL), 0.0)]
 
     assert found == [Status.REFUSED, 100.0]
 
@@ -214,19 +259,19 @@ def test_numpys_answers_are_answers(opened, monkeypatch):
 @pytest.mark.parametrize(
     ("moment", "answer"),
     [
-        ("request", "X"),
-        ("request", [("X", "y")]),
-        ("request", [(b"X:", b"y")]),
-        ("request", [(b"X", b"y\r\nZ: z")]),
-        ("figures", {"a": "b"}),
-        ("figures", [1]),
+        ("next_headers", "X"),
+        ("next_headers", [("X", "y")]),
+        ("next_headers", [(b"X:", b"y")]),
+        ("next_headers", [(b"X", b"y\r\nZ: z")]),
+        ("next_figures", {"a": "b"}),
+        ("next_figures", [1]),
     ],
 )
 def test_wrong_headers_and_figures_are_errors(opened, monkeypatch, caplog, moment, answer):
     """They would end the crawl at a request or a checkpoint, far from whoever is to blame."""
     monkeypatch.setattr(Failing, moment, lambda *_: answer)
 
-    asked = () if moment == "figures" else (Link(URL),)
+    asked = () if moment == "next_figures" else (Link(URL),)
     assert not getattr(opened("Failing"), moment)[0](*asked)
     assert [record.message for record in caplog.records] == [f"{HERE}.Failing.{moment}"]
 
@@ -245,6 +290,40 @@ def test_a_method_with_nearly_a_moments_name_is_told(opened, caplog):
     assert [record.message for record in caplog.records] == [
         f"FEATURES: {HERE}.Misspelt.figure is called by nobody: is figures meant?"
     ]
+
+
+def test_former_names_of_methods_are_called(opened, caplog):
+    """A feature that was written for them takes part as before; errors have the name that it uses."""
+    moments = opened("Former")
+
+    assert moments.next_decision[0](Link(URL), 0.0) == Status.REFUSED
+    assert moments.next_headers[0](Link(URL)) == [(b"X", b"y")]
+    assert moments.next_figures[0]() == {"a": 1}
+    moments.on_page[0](None)
+    moments.on_links[0](URL, [])
+    moments.on_ended[0](Link(URL), Outcome(200), None)
+    assert [record.message for record in caplog.records] == [
+        f"{HERE}.Former.{name}" for name in ("answered", "heard", "ended")
+    ]
+
+
+def test_a_method_with_a_former_name_is_not_called_beside_the_new_one(opened, caplog):
+    """The new one may use it."""
+    (on_page,) = opened("Both").on_page
+
+    on_page(None)
+    assert [record.message for record in caplog.records] == [f"{HERE}.Both.on_page"]
+
+
+def test_a_method_that_is_named_like_a_moments_is_refused(opened):
+    """It would never be called."""
+    with pytest.raises(RulesError, match=rf"^FEATURES: {HERE}\.Unknown\.on_idle is never called: .* Did you mean on_"):
+        opened("Unknown")
+
+
+def test_a_feature_may_derive_from_the_crawls_own_kind(opened):
+    """What it only inherits is not called."""
+    assert {name: len(calls) for name, calls in vars(opened("Derived")).items() if calls} == {"next_figures": 1}
 
 
 def test_its_state_is_that_of_the_checkpoint(tmp_path):
@@ -278,14 +357,16 @@ def test_a_state_that_it_does_not_take_back_ends_the_start(db, opened):
 
 def test_it_is_made_of_settings_if_it_wants(opened):
     """By `from_settings`."""
-    (request,) = opened("ByName", USER_AGENT="me").request
+    (headers,) = opened("ByName", USER_AGENT="me").next_headers
 
-    assert request(Link(URL)) == [(b"X-Agent", b"me")]
+    assert headers(Link(URL)) == [(b"X-Agent", b"me")]
 
 
 def test_a_class_without_a_moment_is_no_feature(opened):
     """The line says what one would have."""
-    with pytest.raises(RulesError, match=r"FEATURES: .*Nothing: a feature has a method for a moment: admit, request"):
+    with pytest.raises(
+        RulesError, match=r"FEATURES: .*Nothing: a feature has a method for a moment: next_decision, next_headers"
+    ):
         opened("Nothing")
 
 
@@ -367,6 +448,6 @@ def test_an_error_of_the_users_own_code_is_placed():
 
 def test_figures_of_numpy_are_numbers(opened, monkeypatch):
     """stats.json has them as Python's."""
-    monkeypatch.setattr(Failing, "figures", lambda *_: {"a": np.int64(1), "b": np.float32(0.5)})
+    monkeypatch.setattr(Failing, "next_figures", lambda *_: {"a": np.int64(1), "b": np.float32(0.5)})
 
-    assert json.dumps(opened("Failing").figures[0]()) == '{"a": 1, "b": 0.5}'
+    assert json.dumps(opened("Failing").next_figures[0]()) == '{"a": 1, "b": 0.5}'

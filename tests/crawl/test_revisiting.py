@@ -512,7 +512,7 @@ class TestNothingIsLostOrDoubled:
         one.now += 2
         for status in (0, -50):
             link = one.crawl.take(one.now)
-            assert one.crawl.parts.revisiting.request(link)
+            assert one.crawl.parts.revisiting.next_headers(link)
             one.finish(link, None, Outcome(status, 0.05, at=one.now, ended=one.now))
             one.now += 100
         one.run(10)
@@ -609,7 +609,7 @@ class TestNothingIsLostOrDoubled:
         one.run(HOUR - 1)
         one.now += 10
         one.crawl.parts.revisiting.split.idle(one.now)
-        one.crawl.parts.revisiting.feed(one.now)
+        one.crawl.parts.revisiting.on_feed(one.now)
         assert one.crawl.stats()["queued"] == 2
         one.stop()
         one.open(REVISIT_POLICY="none")

@@ -9,7 +9,7 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import META
-from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.exclusion_rules import OptOut

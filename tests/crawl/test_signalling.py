@@ -100,30 +100,30 @@ class TestRead:
     def test_a_later_date_has_the_page_fetched(self, signalling, told):
         """If it is ours, and if it passes the filters."""
         url, pages = "http://a.test/map", ["http://a.test/1", "http://a.test/filtered", "http://a.test/others"]
-        signalling.read(page(url, items(pages, 100.0)), NOW)
+        signalling.on_body_read(page(url, items(pages, 100.0)), NOW)
         assert told == []
-        signalling.read(page(url, items(pages, 200.0)), NOW)
+        signalling.on_body_read(page(url, items(pages, 200.0)), NOW)
         assert told == ["http://a.test/1"]
         assert signalling.signals.counters["signals/elsewhere"] == 1
 
     def test_a_sitemap_in_an_index(self, signalling, told):
         """It is a page like others: its own date has it fetched."""
         for date in (100.0, 200.0):
-            signalling.read(page("http://a.test/index", items(["/1.xml.gz"], date, role="sitemap")), NOW)
+            signalling.on_body_read(page("http://a.test/index", items(["/1.xml.gz"], date, role="sitemap")), NOW)
         assert told == ["http://a.test/1.xml.gz"]
 
     def test_an_index_that_names_itself(self, signalling, told):
         """It is fetched once for each new date, like any other page."""
         for number in range(5):
-            signalling.read(page("http://a.test/index", items(["/index"], 100.0 + number, role="sitemap")), NOW)
+            signalling.on_body_read(page("http://a.test/index", items(["/index"], 100.0 + number, role="sitemap")), NOW)
         assert told == ["http://a.test/index"] * 4
 
     def test_a_truncated_listing(self, signalling, told):
         """What is missing at its end is not gone."""
         url, both = "http://a.test/map", ["http://a.test/1", "http://a.test/2"]
-        signalling.read(page(url, items(both, 100.0)), NOW)
-        signalling.read(page(url, items(both[:1], 100.0), truncated="length"), NOW)
-        signalling.read(page(url, items(both, 200.0)), NOW)
+        signalling.on_body_read(page(url, items(both, 100.0)), NOW)
+        signalling.on_body_read(page(url, items(both[:1], 100.0), truncated="length"), NOW)
+        signalling.on_body_read(page(url, items(both, 200.0)), NOW)
         assert sorted(told) == both
 
 
@@ -131,7 +131,7 @@ class TestPushed:
     def test_entries_with_news(self, signalling, told):
         """Those that are known and have a later date, or none."""
         feed = Link("http://a.test/feed")
-        signalling.read(page(feed.url, items(["/1", "/2"], 100.0, "feed")), NOW)
+        signalling.on_body_read(page(feed.url, items(["/1", "/2"], 100.0, "feed")), NOW)
         signalling.pushed(feed, items(["/1"], 200.0, "feed") + items(["/2"], None, "feed"), NOW)
         assert told == ["http://a.test/1", "http://a.test/2"]
 
@@ -161,10 +161,10 @@ def test_real_listings(name, db, told):
         before = [
             Entry(one.url, one.kind, one.role, modified=one.modified and one.modified - 86_400) for one in read.entries
         ]
-        signalling.read(page(url, before), NOW)
+        signalling.on_body_read(page(url, before), NOW)
         assert told == [], case["file"]
-        signalling.read(page(url, read.entries), NOW)
-        signalling.read(page(url, read.entries), NOW)
+        signalling.on_body_read(page(url, read.entries), NOW)
+        signalling.on_body_read(page(url, read.entries), NOW)
 
         own = {one.url: one for one in read.entries if one.role in ("item", "sitemap", "guid") and one.modified}
         expected = {urljoin(url, one) for one in own if is_own(urljoin(url, one), host, own[one].kind)}

@@ -65,13 +65,13 @@ class Again(Drone):
         self.learn()
         self.step(5)
         if any(self.moving.owned):
-            self.revisiting.feed(now)
+            self.revisiting.on_feed(now)
             link = self.frontier.take(now)
             if link is not None:
                 found[self.number, link.url, is_ahead(link)] += 1
                 outcome = Outcome(403, 0.01, at=now, ended=now)
                 self.frontier.done(link, outcome, now)
-                self.revisiting.ended(link, outcome, None)
+                self.revisiting.on_ended(link, outcome, None)
         else:
             self.moving.drain(now)
         self.checkpoint()
@@ -154,7 +154,7 @@ def test_a_link_that_was_made_of_a_signal(drones):
     drones[0].world.now += 60
     for url in LEAVE:
         drones[0].revisiting.tell(url, drones[0].world.now)
-    drones[0].revisiting.feed(drones[0].world.now)
+    drones[0].revisiting.on_feed(drones[0].world.now)
     drones[0].checkpoint()
     resize(drones, [1, 0])
 

@@ -5,8 +5,9 @@ import pytest
 from tests.crawl.test_assembly import values
 from tests.support.places import ROOT
 from tests.support.snippets import example
+from webcrawl.base.errors import RulesError
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.moments import MOMENTS, Moments
+from webcrawl.crawl.moments import MOMENTS, Feature, Moments
 
 OF_FRONTIER = {"both.<locals>.heard": "Reputation"}  # with what prioritizers learn
 
@@ -24,16 +25,35 @@ def joined(folder):
     return found
 
 
-@pytest.mark.parametrize("name", sorted(set(MOMENTS) - {"heard"}))
+@pytest.mark.parametrize("name", sorted(set(MOMENTS) - {"on_links"}))
 def test_a_crawl_with_the_defaults_has_short_lists(tmp_path, name):
     """What is off is in no list: a page's way has the kernel's own parts, and what the defaults want."""
     always = {"RobotsAdmission", "Ending", "Statistics", "SavedStatistics", "Sitemaps", "ReadCopies"}
     assert {feature for feature, at in joined(tmp_path).items() if name in at} <= always
 
 
-def test_every_moment_has_a_list():
-    """`join` finds one for each name, and there is none that no method can be in."""
-    assert {*vars(Moments())} == {*MOMENTS}
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_feature_is_called_at_the_moments_whose_methods_it_overrides(moment):
+    """And at no other: what nobody overrides is in no list."""
+    feature = type("One", (Feature,), {moment: lambda self: self})()
+    moments = Moments()
+    moments.join(feature)
+
+    assert {name: [call() for call in calls] for name, calls in vars(moments).items() if calls} == {moment: [feature]}
+
+
+def test_every_method_of_a_feature_is_a_moment():
+    """There is none that `join` would leave out."""
+    assert {name for name in dir(Feature) if name[0] != "_"} == {*MOMENTS}
+
+
+@pytest.mark.parametrize(("name", "meant"), [("on_end", "on_ended"), ("next_headings", "next_headers")])
+def test_a_misspelt_moment_is_refused(name, meant):
+    """A method that is named like a moment's would never be called, and nothing else would say so."""
+    feature = type("One", (Feature,), {name: lambda self: self})()
+
+    with pytest.raises(RulesError, match=rf"^One\.{name} is never called: .* Did you mean {meant}\?$"):
+        Moments().join(feature)
 
 
 def test_the_example_is_the_one_in_its_folder():

@@ -18,9 +18,9 @@ from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Status, unpack
 from webcrawl.crawl.assembly import open_parts
 from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.hive.member import Membership, identity_of, saved_map
 from webcrawl.crawl.hive.partition import partition_of
-from webcrawl.crawl.parts import Surroundings
 from webcrawl.frontier.health import UNWELL
 from webcrawl.frontier.seen.sorted_keys import HIGHEST
 from webcrawl.store.crawldb import CrawlDB

@@ -98,7 +98,7 @@ class Web:
 
     def answered(self, link):
         revisiting = self.crawl.parts.revisiting
-        given = revisiting.request(link) if revisiting is not None and link.history else []
+        given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
         document = self.documents.get(link.url.removeprefix(HOST), self.documents.get("*"))
         self.asked.append((self.now, link.url.removeprefix(HOST), conditions))

@@ -9,7 +9,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.commands import obey
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.ground import Surroundings
 
 START = 1_700_000_000.0
 

@@ -40,10 +40,9 @@ from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, read
+from webcrawl.crawl.ground import OwnFrontier, Surroundings
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.job_folder import check_folder, make_folder
-from webcrawl.crawl.open_frontier import OwnFrontier
-from webcrawl.crawl.parts import Surroundings
 from webcrawl.net.connection_open import PREFER
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.dns_cares import NameServers

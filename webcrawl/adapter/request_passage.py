@@ -65,7 +65,7 @@ class Intake:
         self._parts, self._spider, self._dupefilter, self._unheard = parts, spider, dupefilter, unheard
         self._fail, self._classes = fail, classes
         self._told: set[str] = set()
-        self.held = HeldValues(parts.moments.ended)
+        self.held = HeldValues(parts.moments.on_ended)
 
     def link_of(self, request: Request) -> Link:
         """The link that is kept for a request. IgnoreRequest: a middleware has made it of that for a robots.txt."""
@@ -202,7 +202,7 @@ class Giving:
         self._counts = counts or RequestCounts()
         self._crawl, self._spider, self._robots, self._waking = crawl, spider, robots, waking
         self._bandwidth, self._classes = bandwidth, classes
-        self.headers = crawl.parts.moments.request  # what parts of the crawl have to send
+        self.headers = crawl.parts.moments.next_headers  # what parts of the crawl have to send
         self._told: set[str] = set()
         self.driven = False
         self._made: Request | None = None  # of a link that the crawl's own loop has taken

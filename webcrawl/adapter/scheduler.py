@@ -58,11 +58,11 @@ from webcrawl.crawl.checkpointing import by_turns
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.fetching import connect
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
-from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.periodic import from_thread
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.run import Run
@@ -213,10 +213,9 @@ class FrontierScheduler:
         )
 
     def _connect_network(self, downloader: FrontierDownloader) -> None:
-        network, parts = downloader.network, self.crawl.parts
-        network.shortage.on_end = network.bandwidth.on_end = self.wake
+        parts = self.crawl.parts
+        connect(downloader.network, parts, self.wake)
         heed(self.crawl, downloader, self.crawler.settings, self.wake)
-        connect(network, parts)
         downloader.on_lack, downloader.outcomes.uplink = self.fail, parts.uplink
         downloader.count, downloader.wake = parts.counters.update, self.wake
 

@@ -7,17 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from webcrawl.base.model import Link, Packed, Status, url_of
 from webcrawl.base.url_text import Ports, host_of
 from webcrawl.crawl.discovery import Elsewhere
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.core import Admission, Decision, OriginWait
+from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.protocol import Frontier
-from webcrawl.net.robots import RobotsSaid
-from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
+from webcrawl.net.robots import RobotsSaid, agent_of
+from webcrawl.net.robots_book import MEMORY, NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
 from webcrawl.net.robots_entry import Head, Heard, follows
 from webcrawl.urls.filters.filter_protocol import Chain
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.ground import Ground
 
 CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
 LOOK = 5.0  # seconds until a URL that waits for it is tried again
@@ -44,9 +49,28 @@ class RobotsAdmission:
 
     def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
         self.book = book
+        self.drone: Elsewhere | None = None  # set once the crawl has joined its hive
         self._ports = ports or Ports()
         self._chases: dict[str, Chase] = {}
         self._ways: dict[str, tuple[int, float]] = {}  # by request: how often its proxy failed, and when to try again
+
+    @classmethod
+    def open(cls, ground: Ground) -> Self:
+        """Return the admission, which is asked only with ROBOTSTXT_OBEY."""
+        values = ground.values
+        book = RobotsBook(
+            RobotsRows(ground.db),
+            agent_of(values),
+            sitemaps=values["SITEMAPS"] is not False,
+            lazily=values["SITEMAPS"] is None,
+            retry_wait=values["HOST_RETRY_WAIT"],
+            patience=values["HOST_PATIENCE"],
+            memory=min(MEMORY, (values["FRONTIER_MEMORY"] << 20) // 4),
+        )
+        robots = cls(book, Ports(values["PORTS_ALLOWED"]))
+        if values["ROBOTSTXT_OBEY"]:
+            ground.moments.next_decision.append(robots.decide)
+        return robots
 
     def decide(self, link: Link, now: float, /) -> Decision:
         if link.is_prerequisite:
@@ -136,7 +160,9 @@ class RobotsAdmission:
 
     def dropped(self, link: Link) -> None:
         """A link was dropped unasked; if it was a robots.txt on another host, nobody has to wait for that any more."""
-        chase = self._chases.get(link.history) if link.is_prerequisite else None
+        if not link.is_prerequisite or (self.drone is not None and self.drone.robots_gone(link)):
+            return
+        chase = self._chases.get(link.history)
         if chase is not None:
             chase.until = 0.0
 
@@ -154,14 +180,14 @@ class RobotsAdmission:
 class CrawlAdmission:
     """Asks the exclusions first, then whoever else has a say when the turn of a URL has come."""
 
-    def __init__(self, chain: Chain, admit: Sequence[Admission]) -> None:
-        self.chain, self._admit = chain, admit
+    def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
+        self.chain, self._asked = chain, asked
 
     def __call__(self, link: Link, now: float, /) -> Decision:
         if self.chain.reject(link.url):
             return Status.EXCLUDED
-        for admit in self._admit:
-            if decision := admit(link, now):
+        for next_decision in self._asked:
+            if decision := next_decision(link, now):
                 return decision
         return None
 

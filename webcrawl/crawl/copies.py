@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from typing import Self
 
 from webcrawl.base.model import Exchange, redirects_in_a_row
+from webcrawl.base.url_text import host_of
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
+from webcrawl.crawl.moments import Feature
+from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.seen.content import SHELL_SIZE, ContentSeen, Copies, Copy, Shells
+from webcrawl.urls.host_names import RegisteredDomains
 
+Read = Callable[[Page, Exchange], object]
 LINKS = re.compile(rb"\b(href|src|refresh)\b", re.IGNORECASE)  # attributes, and the name of a meta element
 QUERY_LINKS = b'="?', b"='?", b"=?"  # as they are written in HTML
 LEFT_OUT = "copies/"  # of counters: copies whose links were left out, by the reason
 
 
-class ReadCopies:
+class ReadCopies(Feature):
     """Reads a body whose links were submitted from another URL, if they may lead to other pages from this one."""
 
     def __init__(
@@ -25,18 +31,32 @@ class ReadCopies:
         shells: Shells | None,
         content: ContentSeen,
         counters: Counter[str],
-        read: Callable[[Page, Exchange], object],
+        read: Read,
     ) -> None:
         """`shells`: if the copies of another site's pages are not followed, but for these."""
         self._copies, self._shells, self._content = copies, shells, content
         self._counters, self._read = counters, read
+
+    @classmethod
+    def open(cls, parts: Parts, scope: str, digests: Callable[[bytes], bytes], read: Read) -> Self:
+        """Have copies read in a crawl of this scope.
+
+        Where links must stay on their site, each site's copy is followed. Elsewhere it may be a mirror.
+        """
+        domain = RegisteredDomains()
+        mirrors = scope not in ("host", "domain")
+        copies = Copies(parts.content.holds, digests, sites=mirrors, aliases=scope != "host")
+        shells = Shells(parts.content.holds, digests, lambda url: domain(host_of(url))) if mirrors else None
+        feature = cls(copies, shells, parts.content, parts.counters, read)
+        parts.moments.join(feature)
+        return feature
 
     def first(self, page: Page) -> None:
         """A body is new: remembers where it was."""
         for note in self._copies.notes(page.digest, page.url):
             self._content.add(note)
 
-    def known(self, page: Page, exchange: Exchange) -> None:
+    def on_known_body(self, page: Page, exchange: Exchange) -> None:
         """It is remembered only if it has links."""
         if page.link is None:
             return

@@ -108,7 +108,7 @@ class Crawl:
         self._is_over = False
         self.all_rest = False  # no drone of the hive has anything left but hosts set aside
         self.followers, self.outlook = Followers(), Outlook(parts, self.stats)
-        self._feeds = parts.moments.feed
+        self._feeds = parts.moments.on_feed
         self._feeding = Feeding(parts.frontier, parts.seen, parts.seeding)
 
     # -- in
@@ -146,13 +146,13 @@ class Crawl:
             if parts.seeding.first:
                 return False
         parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
-        for feed in self._feeds:
-            feed(now)
+        for on_feed in self._feeds:
+            on_feed(now)
         return True
 
     def _idle(self, now: float) -> None:
-        for idle in self.parts.moments.idle:
-            idle(now)
+        for on_idle in self.parts.moments.on_idle:
+            on_idle(now)
 
     def _probe(self, now: float) -> Link | None:
         """While there is no network: a link that may show that it is back. If there is none, more are let in."""
@@ -178,8 +178,8 @@ class Crawl:
         if parts.portions.links:
             portion_at = parts.portions.ready_at if len(parts.frontier) else now
             ready = portion_at if ready is None else min(ready, portion_at)
-        for due_at in parts.moments.due_at:
-            at = due_at(now)
+        for next_due in parts.moments.next_due:
+            at = next_due(now)
             if at is not None:
                 ready = at if ready is None else min(ready, at)
         return ready
@@ -240,8 +240,8 @@ class Crawl:
         return not final
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
-        for put_back in self.parts.moments.put_back:
-            put_back(link)
+        for on_put_back in self.parts.moments.on_put_back:
+            on_put_back(link)
         if outcome.status == Status.UNTRIED:
             self.parts.frontier.put_back(link, self._ended(outcome), outcome.wait)
         else:
@@ -312,7 +312,7 @@ class Crawl:
 
     def _pending(self, *, busy: bool) -> bool:
         parts = self.parts
-        if any(expects() for expects in parts.moments.expects):
+        if any(next_work() for next_work in parts.moments.next_work):
             return True
         waiting = parts.seen.pending or parts.portions.links or len(parts.refusals) or parts.hostless.pending
         if waiting or not parts.seeding.ended or parts.in_force.paused:
@@ -335,7 +335,7 @@ class Crawl:
     def stats(self) -> dict[str, int | float]:
         """All counters by name."""
         parts = self.parts
-        told = [item for other in parts.moments.figures for item in other().items()]
+        told = [item for next_figures in parts.moments.next_figures for item in next_figures().items()]
         frontier, counters, seen = parts.frontier, parts.counters, parts.seen.stats()
         known = counters["links/known"]  # hits too: without that cache this one would have seen them
         asked = seen["submitted"] + known

@@ -65,6 +65,9 @@ class Elsewhere(Protocol):
     def ask_robots(self, record: Packed) -> None:
         """Has the owner of another host fetch a robots.txt that was redirected there."""
 
+    def robots_gone(self, link: Link) -> bool:
+        """Tells the drone that waits for a robots.txt that it does not come; False if that is this drone."""
+
     def robots_answered(self, link: Link, status: int, body: bytes, location: str | None, chain: str) -> bool:
         """Tells the drone that asked for a robots.txt what came of it; False if that is this drone."""
 

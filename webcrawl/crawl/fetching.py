@@ -168,9 +168,13 @@ def link_of(trip: Trip) -> Link:
     return trip.link
 
 
-def connect(network: Network, parts: Parts) -> None:
-    """The network tells the crawl what it finds out, and learns what former runs have found out."""
+def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
+    """The network tells the crawl what it finds out, and learns what former runs have found out.
+
+    `wake` has the crawl look for URLs: something that was short is to be had again.
+    """
     resolver, uplink = network.resolver, parts.uplink
+    network.shortage.on_end = network.bandwidth.on_end = wake
     resolver.silence.on_begin, resolver.silence.on_end = uplink.names_lost, uplink.names_found
     uplink.on_return = resolver.forget_failures
     resolver.remember(uplink.reached())

@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from webcrawl.base.model import Link, is_prerequisite, is_revisit, unpack
 from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.letter import Inbox, hive_id
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import BY_HOST, SlotFingerprints
+from webcrawl.crawl.hive.partition import BY_HOST
 from webcrawl.crawl.hive.slot_moves import Moving
-from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.parts import Parts
-from webcrawl.crawl.request_word import Takes, check_link
+from webcrawl.crawl.request_word import check_link
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.frontier.seen.caches import UrlCache
-from webcrawl.frontier.seen.protocol import SeenStore, cache_size
-from webcrawl.store.crawldb import CrawlDB
-from webcrawl.urls.url_fingerprint import Fingerprints
+from webcrawl.frontier.seen.protocol import cache_size
 
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
-def fingerprints(key: bytes, member: Membership) -> Fingerprints:
-    """Return fingerprints whose slots can be moved."""
-    return SlotFingerprints(key, member.partition.slot)
+def open_post(ground: Ground, member: Membership, frontier: Frontier, lose: Callable[[str, str], None]) -> Post:
+    """Return the drone with its letters for the others, and its state from the crawl's.
 
-
-def open_post(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    member: Membership,
-    frontier: Frontier,
-    seen: SeenStore,
-    takes: Takes,
-    lose: Callable[[str, str], None],
-    moments: Moments,
-) -> Post:
-    """Return the drone with its letters for the others, and its state from `db`.
-
-    `takes`: which methods of the spider a request may name; `lose` is told of requests that no other drone would take.
+    `lose` is told of requests that no other drone would take.
     """
+    db, values, seen = ground.db, ground.values, ground.seen
     slot_of = member.partition.slot
     mark = hive_id(member.key)
     outbox = Outbox(db, member.me, mark)
-    sound = LetterCheck(partial(check_link, takes=takes), lose)
+    sound = LetterCheck(partial(check_link, takes=ground.around.takes), lose)
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
@@ -64,7 +48,7 @@ def open_post(
     drone.settle(member.slots)
     frontier.domains.votes_go(drone.voted)
     post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db))
-    moments.figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
+    ground.moments.next_figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
     return post
 
 

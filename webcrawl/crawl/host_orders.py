@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.admission import RobotsAdmission
@@ -14,11 +14,15 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import InForce, PausedHosts
 from webcrawl.crawl.control.sheets import ALONE, BUDGET, SETTINGS, Sheets, whose
 from webcrawl.crawl.inspection import ROBOTS, HostInspector
+from webcrawl.crawl.setting_changes import heed_sheets
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir.host_row import PLACES, State
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.ground import Ground
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +62,27 @@ class HostOrders(HostInspector):
             logger.info("still in force by command: %s", line)
         if len(lines) > TOLD:
             logger.info("and more: status lists all that is in force by command")
+
+    @classmethod
+    def open(cls, ground: Ground, robots: RobotsAdmission, statistics: Statistics, uplink: Uplink) -> Self | None:
+        """Return the orders in force, or None: another frontier than ours takes none."""
+        frontier, in_force, rendering = ground.our_frontier, ground.in_force, ground.rendering
+        if frontier is None:
+            return None
+        sheets = Sheets(ground.db)
+        heed_sheets(sheets, in_force, frontier, ground.pipeline)
+        return cls(
+            frontier,
+            robots,
+            statistics,
+            ground.clock,
+            ground.domains,
+            sheets=sheets,
+            paused=PausedHosts(ground.db),
+            in_force=in_force,
+            uplink=uplink,
+            rendered=rendering.in_words if rendering is not None else None,
+        )
 
     def told(self) -> Iterator[str]:
         """Yield a line for each command that is in force."""

@@ -1,59 +1,166 @@
-"""The moments of a URL's life, and who takes part in each (docs/design.md#features-and-moments)."""
+"""The moments of a crawl at which features are called (docs/design.md#features-and-moments)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.content.html.link_kinds import FoundLink
-from webcrawl.frontier.core import Admission, Heard
+from webcrawl.frontier.core import Admission, Decision, Heard
 
 if TYPE_CHECKING:
     from webcrawl.content.page import Page
 
 FoundLinks = Sequence[FoundLink]
+Headers = Iterable[tuple[bytes, bytes]]
+Figures = Mapping[str, int | float]
 
-MOMENTS = (
-    *("admit", "request", "put_back", "known", "read", "answered", "links", "heard", "ended"),  # of a URL
-    *("feed", "idle", "due_at", "expects", "figures"),  # of the crawl
-)
+
+class Events:
+    """What a feature can be told. A feature overrides the methods of the events that it needs."""
+
+    def on_put_back(self, link: Link, /) -> None:
+        """Take a URL that was not fetched after its turn had come, and comes again."""
+
+    def on_known_body(self, page: Page, exchange: Exchange, /) -> None:
+        """Take a page that is not read, because the links of its body were submitted before."""
+
+    def on_body_read(self, page: Page, now: float, /) -> None:
+        """Take a page whose body was read."""
+
+    def on_page(self, page: Page, /) -> None:
+        """Take a page that was made of an answer, before its links are submitted."""
+
+    def on_links(self, page: str, urls: Sequence[str], /) -> None:
+        """Take the URLs to which a page links."""
+
+    def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None, /) -> None:
+        """Take a URL that has its line in crawl.log; there is no exchange if it was not fetched."""
+
+    def on_feed(self, now: float, /) -> None:
+        """Add URLs to the frontier: the crawl is going to look for one that is due."""
+
+    def on_idle(self, now: float, /) -> None:
+        """Do what can wait: no URL is due."""
+
+
+class Questions:
+    """What a feature can be asked. A feature overrides the methods of the questions that it has answers to."""
+
+    def next_decision(self, link: Link, now: float, /) -> Decision:
+        """Return None to let a URL pass whose turn has come; at anything else no other feature is asked."""
+        raise NotImplementedError
+
+    def next_headers(self, link: Link, /) -> Headers:
+        """Return headers for the request of a URL, right before it is made."""
+        raise NotImplementedError
+
+    def next_links(self, page: Page, link: Link, found: FoundLinks, /) -> FoundLinks:
+        """Take links of a page out of the usual way, and return those that are left."""
+        raise NotImplementedError
+
+    def next_due(self, now: float, /) -> float | None:
+        """Return when the crawl has to look for a URL again, or None if it need not for this feature."""
+        raise NotImplementedError
+
+    def next_work(self) -> bool:
+        """Return True to keep the crawl open although nothing is queued."""
+        raise NotImplementedError
+
+    def next_figures(self) -> Figures:
+        """Return figures by name, as in stats.json."""
+        raise NotImplementedError
+
+
+class Feature(Events, Questions):
+    """Takes part in a crawl, at the moments whose methods it overrides."""
 
 
 class Moments:
-    """Whom to call at each moment, in which order: lists that are made at the start, and only read later."""
+    """The calls of each moment, in their order: lists that are filled at the start, and only read later."""
 
     def __init__(self) -> None:
-        self.admit: list[Admission] = []  # a URL's turn has come: until one ends it, has it wait, or another go first
-        self.request: list[Callable[[Link], Iterable[tuple[bytes, bytes]]]] = []  # headers, right before it is made
-        self.put_back: list[Callable[[Link], object]] = []  # a URL was not fetched, and comes again
-        self.known: list[Callable[[Page, Exchange], object]] = []  # the links of its body were submitted before
-        self.read: list[Callable[[Page, float], object]] = []  # the body of a page was read
-        self.answered: list[Callable[[Page], object]] = []  # a page was made of an answer; its links come next
-        self.links: list[Callable[[Page, Link, FoundLinks], FoundLinks]] = []  # of it: gives those left to others
-        self.heard: list[Heard] = []  # a page links to these URLs
-        self.ended: list[Callable[[Link, Outcome, Exchange | None], object]] = []  # a URL has its line in the log
-        self.feed: list[Callable[[float], object]] = []  # before the crawl looks for a URL that is due
-        self.idle: list[Callable[[float], object]] = []  # none is
-        self.due_at: list[Callable[[float], float | None]] = []  # when one may be; None: not by itself
-        self.expects: list[Callable[[], bool]] = []  # nothing is to be done now: whether there will be more
-        self.figures: list[Callable[[], Mapping[str, int | float]]] = []  # somebody looks at the counters
+        self.on_put_back: list[Callable[[Link], object]] = []
+        self.on_known_body: list[Callable[[Page, Exchange], object]] = []
+        self.on_body_read: list[Callable[[Page, float], object]] = []
+        self.on_page: list[Callable[[Page], object]] = []
+        self.on_links: list[Heard] = []
+        self.on_ended: list[Callable[[Link, Outcome, Exchange | None], object]] = []
+        self.on_feed: list[Callable[[float], object]] = []
+        self.on_idle: list[Callable[[float], object]] = []
+        self.next_decision: list[Admission] = []
+        self.next_headers: list[Callable[[Link], Headers]] = []
+        self.next_links: list[Callable[[Page, Link, FoundLinks], FoundLinks]] = []
+        self.next_due: list[Callable[[float], float | None]] = []
+        self.next_work: list[Callable[[], bool]] = []
+        self.next_figures: list[Callable[[], Figures]] = []
 
-    def join(self, feature: object) -> None:
-        """Takes it into the list of each moment of which it has a method."""
-        for moment in MOMENTS:
-            call = getattr(feature, moment, None)
-            if call is not None:
-                getattr(self, moment).append(call)
+    def join(self, feature: Feature) -> None:
+        """Have a feature called at each moment whose method it overrides."""
+        refuse_unknown(type(feature), type(feature).__qualname__, MOMENTS)
+        self._join_events(feature)
+        self._join_questions(feature)
+
+    def _join_events(self, feature: Feature) -> None:
+        kind = type(feature)
+        if kind.on_put_back is not Events.on_put_back:
+            self.on_put_back.append(feature.on_put_back)
+        if kind.on_known_body is not Events.on_known_body:
+            self.on_known_body.append(feature.on_known_body)
+        if kind.on_body_read is not Events.on_body_read:
+            self.on_body_read.append(feature.on_body_read)
+        if kind.on_page is not Events.on_page:
+            self.on_page.append(feature.on_page)
+        if kind.on_links is not Events.on_links:
+            self.on_links.append(feature.on_links)
+        if kind.on_ended is not Events.on_ended:
+            self.on_ended.append(feature.on_ended)
+        if kind.on_feed is not Events.on_feed:
+            self.on_feed.append(feature.on_feed)
+        if kind.on_idle is not Events.on_idle:
+            self.on_idle.append(feature.on_idle)
+
+    def _join_questions(self, feature: Feature) -> None:
+        kind = type(feature)
+        if kind.next_decision is not Questions.next_decision:
+            self.next_decision.append(feature.next_decision)
+        if kind.next_headers is not Questions.next_headers:
+            self.next_headers.append(feature.next_headers)
+        if kind.next_links is not Questions.next_links:
+            self.next_links.append(feature.next_links)
+        if kind.next_due is not Questions.next_due:
+            self.next_due.append(feature.next_due)
+        if kind.next_work is not Questions.next_work:
+            self.next_work.append(feature.next_work)
+        if kind.next_figures is not Questions.next_figures:
+            self.next_figures.append(feature.next_figures)
 
 
-def listener(heard: Sequence[Heard]) -> Heard | None:
-    """One function that tells all of them; None if there is none, so that nothing is collected for nobody."""
-    if len(heard) < 2:
-        return heard[0] if heard else None
+MOMENTS = tuple(vars(Moments()))
+PREFIXES = "on_", "next_"
+
+
+def refuse_unknown(kind: type, name: str, moments: Collection[str]) -> None:
+    """Raise RulesError if a feature's class has a method that is named like a moment's, and would never be called."""
+    for method in dir(kind):
+        if method in moments or not method.startswith(PREFIXES):
+            continue
+        own = getattr(kind, method)
+        if callable(own) and own is not getattr(Feature, method, None):
+            near = get_close_matches(method, moments, 1, 0.0)[0]
+            raise RulesError(f"{name}.{method} is never called: no moment has this name. Did you mean {near}?")
+
+
+def listener(listeners: Sequence[Heard]) -> Heard | None:
+    """Return one function that calls all of these, or None if there are none, so that nobody collects the URLs."""
+    if len(listeners) < 2:
+        return listeners[0] if listeners else None
 
     def tell(page: str, urls: Sequence[str]) -> None:
-        for hear in heard:
-            hear(page, urls)
+        for on_links in listeners:
+            on_links(page, urls)
 
     return tell

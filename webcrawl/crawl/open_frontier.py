@@ -1,27 +1,30 @@
-"""Opens the frontier of a crawl: the one that FRONTIER names, or the spider's own.
+"""Opens the frontier of a crawl, and the stores that say which URLs and bodies were seen before.
 
-All but ours need some settings to be as they can use them.
+The frontier is the one that FRONTIER names, or the spider's own. All but ours need some settings to be as they can use
+them.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from webcrawl.base.loading import load
-from webcrawl.base.own_code import made_by
+from webcrawl.base.own_code import made, made_by
 from webcrawl.crawl.checks.names import NONE
-from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.last_run import OURS
 from webcrawl.frontier.core import BIAS, Hooks, Rules, Shape
 from webcrawl.frontier.frontier import Frontier as OurFrontier
-from webcrawl.frontier.protocol import Frontier, FrontierFactory
-from webcrawl.store.crawldb import CrawlDB
+from webcrawl.frontier.protocol import Frontier
+from webcrawl.frontier.seen.caches import UrlCache
+from webcrawl.frontier.seen.content import ContentSeen
+from webcrawl.frontier.seen.protocol import SeenStore, cache_size, shares
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import CLEAN
-from webcrawl.store.outputs import Outputs
 
 logger = logging.getLogger(__name__)
 
@@ -38,15 +41,6 @@ OF_ANOTHER: Needs = {  # of another one than ours
 LACKS = "no levels, no budgets of domains, nothing set aside, no pardon after an outage, no commands on hosts"
 
 
-class OwnFrontier(Protocol):
-    """What a spider brings that has a frontier of its own: see the spider `walk` in `lab/walks`."""
-
-    def factory(
-        self, values: Mapping[str, Any], db: CrawlDB, outputs: Outputs, clock: CrawlClock, key: bytes
-    ) -> FrontierFactory:
-        """Return what opens the frontier. Raise Unfit for a setting that it cannot use."""
-
-
 class Unfit(StoreError):  # noqa: N818 - reads as what it is
     """A crawl of this kind cannot have these settings."""
 
@@ -58,23 +52,14 @@ def need(values: Mapping[str, Any], needs: Needs, kind: str) -> None:
             raise Unfit(f"{name} = {values[name]!r}: must be {why} ({kind})")
 
 
-def open_frontier(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    rules: Rules,
-    hooks: Hooks,
-    clock: CrawlClock,
-    own: FrontierFactory | None,
-) -> Frontier:
-    """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what it does not do.
-
-    `own`: what opens the frontier that the spider brings.
-    """
+def open_frontier(ground: Ground, rules: Rules, hooks: Hooks) -> Frontier:
+    """Return the frontier as of the last checkpoint; raise Unfit if another setting asks for what it does not do."""
+    values, db, own = ground.values, ground.db, ground.around.frontier
     path = values["FRONTIER"]
     if path != OURS:
         need(values, OF_ANOTHER, f"with FRONTIER = {path}")
     frontier: Frontier = made_by(
-        load(path) if own is None else own,
+        load(path) if own is None else own.factory(values, db, ground.outputs, ground.clock, ground.key),
         "FRONTIER",
         path,
         Frontier,
@@ -88,8 +73,20 @@ def open_frontier(
         rules,
         hooks,
         random=Random(values["RANDOM_SEED"]),
-        now=0.0 if db.get(CLEAN) else clock(),
+        now=0.0 if db.get(CLEAN) else ground.clock(),
     )
     if not isinstance(frontier, OurFrontier):
         logger.warning("FRONTIER = %s: %s", path, LACKS)
     return frontier
+
+
+def open_seen(ground: Ground, opened: ExitStack) -> tuple[SeenStore, ContentSeen]:
+    """Return the stores of URLs and bodies that were seen. `opened` closes them."""
+    values, db = ground.values, ground.db
+    whole = values["SEEN_MEMORY"] * MIB
+    memory, content_memory = shares(whole)
+    cache: UrlCache = made("URL_CACHE", values["URL_CACHE"], UrlCache, cache_size(whole))
+    more = {"memory": memory, "cache": cache, "on_ready": ground.around.on_ready}
+    seen: SeenStore = made("SEEN_STORE", values["SEEN_STORE"], SeenStore, db, **more)
+    opened.callback(seen.close)
+    return seen, opened.enter_context(closing(ContentSeen(db, memory=content_memory)))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgpack
 
@@ -14,9 +13,8 @@ from webcrawl.base.loading import load
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
 from webcrawl.crawl.checks.names import NONE
-from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.control.in_force import OF_REVISITS, InForce
-from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.control.in_force import OF_REVISITS
+from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.revisit.budget import Split
 from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions, Weighed, by_depth
@@ -26,53 +24,36 @@ from webcrawl.crawl.revisit_counts import RevisitCounts
 from webcrawl.crawl.revisiting import Revisiting
 from webcrawl.crawl.signalling import Signalling
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import REVISITING
-from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.url_fingerprint import Fingerprints
-
-if TYPE_CHECKING:
-    from webcrawl.crawl.hive.member import Post
 
 logger = logging.getLogger(__name__)
 
 
-def open_revisiting(
-    values: Mapping[str, Any],
-    db: CrawlDB,
-    frontier: Frontier,
-    clock: CrawlClock,
-    moments: Moments,
-    counters: Counter[str],
-    in_force: InForce,
-    post: Post | None,
-    key: bytes,
-    excluded: Callable[[str], bool],
-    pipeline: LinkPipeline,
-    site_of: Callable[[str], str],
-) -> tuple[Revisiting, Signalling | None]:
+def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Signalling | None]:
     """Return the part that fetches pages again, or did in a former run; and the way of signals to it, if it does.
-
-    `excluded`: whether a rule refuses a URL by now.
 
     Records of a former run stay if this one fetches nothing again: what waits in the frontier comes back to them.
     """
+    values, db, counters, clock = ground.values, ground.db, ground.counters, ground.clock
     path, data = values["REVISIT_POLICY"], db.get(REVISITING)
     on, former = path != NONE, msgpack.unpackb(data)["policy"] if data is not None else NONE
     if not on:
         path = _former(former)
-    random, split, sample = Random(values["RANDOM_SEED"]), Split(clock), Sample(key)
+    random, split, sample = Random(values["RANDOM_SEED"]), Split(clock), Sample(ground.key)
     options = PolicyOptions(values["REVISIT_AGE"], split.rate, split.known, random, sample)
     policy: Policy = made("REVISIT_POLICY", path, Policy, options)
-    signals = Signals(db, Fingerprints(key), random, counters, clock.wall) if on else None
-    revisits = Revisits(db, policy, rate=split.rate, random=random, key=key, counters=counters, resumes=path == former)
+    signals = Signals(db, Fingerprints(ground.key), random, counters, clock.wall) if on else None
+    revisits = Revisits(
+        db, policy, rate=split.rate, random=random, key=ground.key, counters=counters, resumes=path == former
+    )
     importance = Weighed(getattr(policy, "importance", by_depth))
     counts = RevisitCounts(db, sample, counters, clock)
-    parts = (path, policy), split, frontier, importance, counts, random, excluded
+    parts = (path, policy), split, frontier, importance, counts, random, ground.excludes
     revisiting = Revisiting(db, clock, revisits, *parts, signals=signals, on=on, new=not counters["answers"])
     counts.now = revisiting.now
-    moments.join(revisiting)
-    moments.ended.append(counts.hear)
+    ground.moments.join(revisiting)
+    ground.moments.on_ended.append(counts.hear)
     split.pages, split.early = revisiting.__len__, policy.early
 
     def change(now: Mapping[str, Any]) -> None:
@@ -82,12 +63,15 @@ def open_revisiting(
         revisits.floor = min(age, FLOOR)
         frontier.revisits.set_share(share)
 
-    in_force.listen(OF_REVISITS, change)
-    if post is not None:
-        split.part = post.part
+    ground.in_force.listen(OF_REVISITS, change)
+    if ground.post is not None:
+        split.part = ground.post.part
     _tell(len(revisits), on=on, late=data is None and counters["answers"] > 0)
-    signalling = _signalling(revisiting, pipeline, site_of, post)
-    moments.join(signalling)
+    if revisiting.signals is None:
+        return revisiting, None
+    is_ours = ground.drone.is_ours if ground.drone is not None else lambda _: True
+    signalling = Signalling(revisiting.signals, revisiting.tell, ground.pipeline, ground.site_of, is_ours)
+    ground.moments.join(signalling)
     return revisiting, signalling
 
 
@@ -97,18 +81,6 @@ def _tell(records: int, *, on: bool, late: bool) -> None:
         logger.info("REVISIT_POLICY = none: %s not fetched again; their records stay", count(records, "page"))
     elif on and late:
         logger.warning("REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again")
-
-
-def _signalling(
-    revisiting: Revisiting, pipeline: LinkPipeline, site_of: Callable[[str], str], post: Post | None
-) -> Signalling | None:
-    """Makes the way of signals from listings to the pages that are fetched again, if there are any."""
-    if revisiting.signals is None:
-        return None
-    signalling = Signalling(revisiting.signals, revisiting.tell, pipeline, site_of)
-    if post is not None:
-        signalling.is_ours = post.drone.is_ours
-    return signalling
 
 
 def _former(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from math import inf, isfinite
 from numbers import Real
@@ -16,48 +16,82 @@ from webcrawl.base.errors import RulesError, lack
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link, Status
 from webcrawl.base.own_code import misspelt
-from webcrawl.crawl.moments import Moments
+from webcrawl.crawl.ground import Ground
+from webcrawl.crawl.moments import Feature, Moments, refuse_unknown
 from webcrawl.frontier.core import Decision
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-OWN = ("admit", "request", "answered", "heard", "ended", "figures")  # the others are about when the crawl acts
+OWN = {  # moments of users' features, and former names; the other moments are about when the crawl acts
+    "next_decision": "admit",
+    "next_headers": "request",
+    "on_page": "answered",
+    "on_links": "heard",
+    "on_ended": "ended",
+    "next_figures": "figures",
+}
 LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)  # nothing is said until it is awaited or read
-NAMES = {*OWN, "from_settings", "state", "restore"}
+NAMES = {*OWN, *OWN.values(), "from_settings", "state", "restore"}
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 UNSENDABLE = frozenset(b"\0\r\n")
 PREFIX = "feature."  # before the dotted path of one that has a state, in the table meta
-NOTHING: dict[str, Any] = {"request": (), "figures": {}}  # what counts as said by one that raises; else None
 
 
-def open_features(paths: Sequence[str], values: Mapping[str, Any], db: CrawlDB, moments: Moments) -> None:
-    """Makes them, in their order. RulesError if one is no feature, or cannot be made."""
-    for path in paths:
+def open_features(ground: Ground) -> None:
+    """Make the features that FEATURES names. Raise RulesError if one is no feature, or cannot be made."""
+    values = ground.values
+    for path in values["FEATURES"]:
         named = load(path)
         try:
             feature = named.from_settings(values) if hasattr(named, "from_settings") else named()
         except Exception as error:  # anything may be wrong with a class of the user's own
             raise RulesError(f"FEATURES: {path} cannot be made: {error!r}") from error
-        own = {moment: call for moment in OWN if callable(call := getattr(feature, moment, None))}
+        refuse_unknown(type(feature), f"FEATURES: {path}", OWN)
+        own = _methods_of(feature)
         if not own:
             raise RulesError(f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}")
-        for moment, call in own.items():
-            if any(kind(call) for kind in LATER) and not (moment == "request" and isgeneratorfunction(call)):
-                raise RulesError(f"FEATURES: {path}.{moment} is to be a plain method: nobody awaits it")
-            safe = guarded(path, moment, call)
-            getattr(moments, moment).append(_asked(safe) if moment == "admit" else safe)
+        for moment, (name, method) in own.items():
+            if any(kind(method) for kind in LATER) and not (moment == "next_headers" and isgeneratorfunction(method)):
+                raise RulesError(f"FEATURES: {path}.{name} is to be a plain method: nobody awaits it")
+        _join(ground.moments, path, own)
         _tell_misspelt(path, type(feature))
         if hasattr(feature, "state") != hasattr(feature, "restore"):
             raise RulesError(f"FEATURES: {path}: state and restore belong together")
         if hasattr(feature, "state"):
-            SavedFeature(db, path, feature)
+            SavedFeature(ground.db, path, feature)
+
+
+def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
+    """Return the name and the method that a feature has for each moment."""
+    found = {}
+    for moment, former in OWN.items():
+        for name in (former, moment):
+            method = getattr(feature, name, None)
+            if callable(method) and getattr(type(feature), name, None) is not getattr(Feature, name, None):
+                found[moment] = name, method
+    return found
+
+
+def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[..., Any]]]) -> None:
+    if "next_decision" in own:
+        moments.next_decision.append(_asked(guarded(path, *own["next_decision"], _verdict)))
+    if "next_headers" in own:
+        moments.next_headers.append(guarded(path, *own["next_headers"], _headers, ()))
+    if "on_page" in own:
+        moments.on_page.append(guarded(path, *own["on_page"]))
+    if "on_links" in own:
+        moments.on_links.append(guarded(path, *own["on_links"]))
+    if "on_ended" in own:
+        moments.on_ended.append(guarded(path, *own["on_ended"]))
+    if "next_figures" in own:
+        moments.next_figures.append(guarded(path, *own["next_figures"], _numbers, {}))
 
 
 def _tell_misspelt(path: str, kind: type) -> None:
     """A method whose name is nearly a moment's is never called, and nothing else would say so."""
-    for name, hook in misspelt(kind, (*OWN, *NAMES)):
+    for name, hook in misspelt(kind, NAMES):
         logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, hook)
 
 
@@ -87,10 +121,23 @@ class SavedFeature(Part):
         return StoreError(f"{self._path}.{method}: {error!r}")
 
 
-def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """An error of the user's own is logged, counts for ERROR_BREAKER, and costs nothing else. A wrong answer is one."""
-    nothing = NOTHING.get(moment)
-    sound: Callable[[Any], Any] = SOUND.get(moment, _heeded)
+def _heeded(found: Any) -> None:
+    """What a method says that is only told: nothing, unless it is to be awaited."""
+    if isawaitable(found):
+        raise TypeError(f"{found!r}: nobody awaits it")
+
+
+def guarded(
+    path: str,
+    name: str,
+    call: Callable[..., Any],
+    sound: Callable[[Any], Any] = _heeded,
+    nothing: object = None,
+) -> Callable[..., Any]:
+    """Return the call with `sound` applied to what it returns, and `nothing` in place of None and of what it raises.
+
+    An error of the user's own, also one of `sound`, is logged, counts for ERROR_BREAKER, and costs nothing else.
+    """
 
     def told(*what: Any) -> Any:
         try:
@@ -99,20 +146,14 @@ def guarded(path: str, moment: str, call: Callable[..., Any]) -> Callable[..., A
         except BaseException as error:  # a panic of a library in Rust is no Exception
             if isinstance(error, StoreError | KeyboardInterrupt | SystemExit) or lack(error):
                 raise
-            logger.exception("%s.%s", path, moment)
+            logger.exception("%s.%s", path, name)
             return nothing
 
     return told
 
 
-def _heeded(found: Any) -> None:
-    """What a method says that is only told: nothing, unless it is to be awaited."""
-    if isawaitable(found):
-        raise TypeError(f"{found!r}: nobody awaits it")
-
-
 def _verdict(found: Any) -> bool | float:
-    """What `admit` says: numpy's numbers are numbers too, and who waits for ever is refused."""
+    """What `next_decision` returns: numpy's numbers are numbers too, and who waits for ever is refused."""
     found = _plain(found)
     if isinstance(found, bool):
         return found
@@ -129,7 +170,7 @@ def _plain(found: Any) -> Any:
 
 
 def _headers(found: Any) -> list[tuple[bytes, bytes]]:
-    """What `request` says."""
+    """What `next_headers` returns."""
     pairs = [(name, value) for name, value in found]
     if not all(isinstance(part, bytes) for pair in pairs for part in pair):
         raise TypeError(f"{pairs!r}: headers are pairs of bytes")
@@ -139,7 +180,7 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
 
 
 def _numbers(found: Any) -> dict[str, int | float]:
-    """What `figures` says: stats.json has no other values."""
+    """What `next_figures` returns: stats.json has no other values."""
     figures = {name: _plain(one) for name, one in dict(found).items()}
     numbers = (isinstance(one, int | float) and isfinite(one) for one in figures.values())
     if not (all(numbers) and all(isinstance(name, str) for name in figures)):
@@ -147,16 +188,13 @@ def _numbers(found: Any) -> dict[str, int | float]:
     return figures
 
 
-SOUND: dict[str, Callable[[Any], Any]] = {"admit": _verdict, "request": _headers, "figures": _numbers}
-
-
-def _asked(admit: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
+def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float], Decision]:
     """Asked of URLs, and not of what the crawl needs for them: False ends a URL, a time has it wait until then."""
 
     def decide(link: Link, now: float) -> Decision:
         if link.is_prerequisite or link.is_probe:
             return None
-        found = admit(link, now)
+        found = next_decision(link, now)
         if found is False:
             return Status.REFUSED
         return max(found, now + 1.0) if isinstance(found, float) else None

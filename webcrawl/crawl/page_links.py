@@ -104,8 +104,8 @@ class PageReading:
                 self._counters.update([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
-        for read in self._moments.read:
-            read(page, self._clock())
+        for on_body_read in self._moments.on_body_read:
+            on_body_read(page, self._clock())
 
 
 KIND, ADDRESS = itemgetter(0), itemgetter(1)  # of a link
@@ -143,7 +143,7 @@ class PageLinks:
 
     def __init__(self, discovery: Discovery, rules: LinkRules, wanted: frozenset[str], moments: Moments) -> None:
         """`wanted`: the kinds of links that are read."""
-        self._discovery, self._takes, self._rules = discovery, moments.links, rules
+        self._discovery, self._takes, self._rules = discovery, moments.next_links, rules
         self._followed, self._redirects, self._most = rules.followed, rules.redirects, rules.most
         self._obey_nofollow, self._hops = rules.obey_nofollow, rules.hops
         self._reads_more = not wanted <= rules.followed
@@ -160,8 +160,8 @@ class PageLinks:
 
     def _follow(self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]) -> None:
         """`own`: all that the page has."""
-        for take in self._takes:
-            found = take(page, link, found)
+        for next_links in self._takes:
+            found = next_links(page, link, found)
         if not found or (self._obey_nofollow and self._rules.forbids(page)):
             return
         flags, wanted = None, found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -22,8 +22,6 @@ from webcrawl.crawl.inline import Halfway, InlineDownloads
 from webcrawl.crawl.inspection import About
 from webcrawl.crawl.lost_requests import Refusals, Unkept
 from webcrawl.crawl.moments import Moments
-from webcrawl.crawl.open_frontier import OwnFrontier
-from webcrawl.crawl.request_word import Takes
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.protocol import Frontier
@@ -35,10 +33,9 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.user_files import UserFiles
 from webcrawl.urls.link_pipeline import LinkPipeline
-from webcrawl.urls.seeds.seed_reader import Seeds
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.member import Membership, Post
+    from webcrawl.crawl.hive.member import Post
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
     from webcrawl.crawl.signalling import Signalling
@@ -81,24 +78,6 @@ class Followers:
         """Has each of them closed with the others, whatever one raises."""
         for follower in self._all:
             rest.callback(follower.close)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """All that a crawl gets beside its settings."""
-
-    seeds: Seeds | None = None
-    on_ready: Callable[[], None] | None = None  # called, from a thread, when new URLs are ready
-    # Code waits for how each URL ends: no crawl ends before its hosts have had HOST_PATIENCE
-    awaits_ends: bool = False
-    wants_refusal: Callable[[Link], bool] = lambda _: False  # an errback must be called if the frontier drops the link
-    takes: Takes = lambda *_: False  # which methods of the spider a request of another drone may name
-    fixed: Collection[str] = ()  # settings that go before what a former run was ordered to do
-    member: Membership | None = None  # if the crawl is one drone of a hive
-    frontier: OwnFrontier | None = None  # the spider's own, instead of the one that FRONTIER names
-
-
-ALONE = Surroundings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from webcrawl.base.model import Exchange, Link, is_needed, may_need, redirects_i
 from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery
+from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.page_links import LinkRules, PageLinks
 
 KINDS = frozenset(("img", "srcset", "script", "style", "media", "object", "frame", "iframe"))
@@ -31,7 +32,7 @@ def is_requisite(link: FoundLink) -> bool:
     return kind in KINDS or (kind == "link" and not RELS.isdisjoint(link[3].lower().split()))
 
 
-class Requisites:
+class Requisites(Feature):
     """Submits what each page needs to be shown, before its links."""
 
     def __init__(
@@ -39,7 +40,7 @@ class Requisites:
     ) -> None:
         self._discovery, self._rules, self._page_links, self._read = discovery, rules, page_links, read
 
-    def known(self, page: Page, exchange: Exchange) -> None:
+    def on_known_body(self, page: Page, exchange: Exchange) -> None:
         """Reads a body whose links were submitted: what it needs to be shown may be other files here."""
         if page.found is not None or page.link is None or not may_need(page.link.path):
             return
@@ -47,7 +48,7 @@ class Requisites:
         if page.found is not None:
             page.found = replace(page.found, links=list(filter(is_requisite, page.found.links)), whole=False)
 
-    def links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """Those that may be followed as links are left."""
         if not found or self._rules.forbids(page):
             return ()

@@ -18,6 +18,7 @@ from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.page_values import GONE, By, Change, Judged
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
+from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.revisit.budget import DueByHost, Split, Unused
 from webcrawl.crawl.revisit.fetched_ahead import lacks
 from webcrawl.crawl.revisit.listings import HOUR, learn_reading
@@ -42,7 +43,7 @@ RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 PROBES, AWAY = 5, 7 * 86_400.0  # a page that was gone so often in a row, and for so many seconds, is forgotten
 
 
-class Revisiting(Part):
+class Revisiting(Part, Feature):
     """One per crawl in which pages are fetched again, or were in a former run."""
 
     def __init__(
@@ -103,17 +104,17 @@ class Revisiting(Part):
         budget = self.split.asked() if self._on else 0.0
         return RevisitFigures(records=len(self), waiting=self._due.total, budget=budget)
 
-    def figures(self) -> dict[str, int | float]:
+    def next_figures(self) -> dict[str, int | float]:
         """Return all figures but the histograms."""
         return self.counts.stats()
 
-    def expects(self) -> bool:
+    def next_work(self) -> bool:
         """True if there is something to wait for, even if nothing is to be done now."""
         return self._on and len(self) > 0
 
     # -- out
 
-    def feed(self, now: float) -> None:
+    def on_feed(self, now: float) -> None:
         """Moves what is due into the frontier, as far as the budget allows."""
         if now < self._next:
             return
@@ -137,12 +138,12 @@ class Revisiting(Part):
             if self._is_foreign(host_of(record.url)):
                 self.counts.left(record.url)
 
-    def idle(self, now: float) -> None:
+    def on_idle(self, now: float) -> None:
         """Note that nothing else can be fetched: there is room for revisits."""
         self.split.idle(now)
 
-    def due_at(self, now: float) -> float | None:
-        """Return the time at which `feed` may find something; None until a page is finished."""
+    def next_due(self, now: float) -> float | None:
+        """Return the time at which `on_feed` may find something; None until a page is finished."""
         if not self._on:
             return None
         ready = self.revisits.next_take(now) if self._due.room > 0 else None
@@ -177,7 +178,7 @@ class Revisiting(Part):
             self.counts.left(record.url)
         return bool(records)
 
-    def request(self, link: Link) -> list[tuple[bytes, bytes]]:
+    def next_headers(self, link: Link) -> list[tuple[bytes, bytes]]:
         """Headers that make the request for this page conditional. Call it when the page is handed out."""
         record = self._record(link) if link.history and link.is_revisit else None
         if record is None or record.gone:  # who heard that it is gone needs all of it
@@ -256,11 +257,11 @@ class Revisiting(Part):
             return self._given.get(link.url) or record_of(link)
         return self.revisits.ahead.known(link.url) if self._on else None  # a feed names pages of other hosts, too
 
-    def put_back(self, link: Link) -> None:
+    def on_put_back(self, link: Link) -> None:
         """Forget that a page was handed out: it was not fetched, and comes again."""
         self._plainly.discard(link.url)
 
-    def ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+    def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Book the end of a URL, fetched or not, in the same turn of the event loop as the crawl log does."""
         if link.request or link.is_prerequisite:
             return

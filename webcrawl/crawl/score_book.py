@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from webcrawl.crawl.moments import Feature
 from webcrawl.frontier.prioritizers import Focused, Prioritizer
 
 if TYPE_CHECKING:
@@ -14,14 +15,14 @@ MILLI = 1000  # sums of scores are kept in whole thousandths, as counters are
 NOTE = "score:"
 
 
-class ScoreBook:
+class ScoreBook(Feature):
     """Counts `scores/pages`, their sum, and `scores/failed`."""
 
     def __init__(self, prioritizer: Prioritizer, counters: Counter[str]) -> None:
         self._counters = counters
         self._tell = prioritizer.scored if isinstance(prioritizer, Focused) else None
 
-    def answered(self, page: Page) -> None:
+    def on_page(self, page: Page) -> None:
         """Books a page once it is there; the links of what is no page are not followed."""
         exchange = page.exchange
         if exchange is None or exchange.scored is None:

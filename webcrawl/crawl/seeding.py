@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgpack
 
 from webcrawl.base.model import Link
 from webcrawl.crawl.discovery import Elsewhere
+from webcrawl.crawl.rules import needs_all_seeds
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.canonical import MAX_LENGTH
@@ -18,6 +19,9 @@ from webcrawl.urls.link_pipeline import LinkPipeline
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.seeds.seed_reader import Seed, Seeds
 from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.ground import Ground
 
 DAY = 86_400.0
 
@@ -100,6 +104,20 @@ class Seeding(Part):
         self._seeds = self._next_source()
         self.ended = self._seeds is None
         db.join(self)
+
+    @classmethod
+    def open(cls, ground: Ground) -> Self:
+        values, around = ground.values, ground.around
+        return cls(
+            ground.db,
+            around.seeds,
+            ground.pipeline,
+            ground.seen,
+            all_first=around.frontier is not None or needs_all_seeds(values),
+            in_turns=not values["URL_FOLLOW"],
+            longest=values["URL_MAX_LENGTH"],
+            elsewhere=ground.drone,
+        )
 
     def _restore(self) -> None:
         data = self._db.get(MORE)

@@ -6,18 +6,17 @@ What the start checked is checked here as well. Nothing on the way of a page has
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_FILTERS, OF_FRONTIER, InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
 from webcrawl.crawl.ending import Ending
 from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
-from webcrawl.crawl.saved_state import FilterStates
+from webcrawl.crawl.url_filters import Filters
 from webcrawl.frontier.booking import Own
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
@@ -25,29 +24,8 @@ from webcrawl.net.robots_book import RobotsBook
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import TERMS as META
 from webcrawl.urls.filters.depth import DepthFilter
-from webcrawl.urls.filters.filter_protocol import Chain
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.link_pipeline import LinkPipeline
-
-
-class Filters:
-    """The chain of URL filters, in all places that use it; another one takes over what this one has learned."""
-
-    def __init__(
-        self,
-        build: Callable[[Mapping[str, Any]], Chain],
-        pipeline: LinkPipeline,
-        admission: CrawlAdmission,
-        states: FilterStates,
-    ) -> None:
-        self._build, self._pipeline, self._admission, self._states = build, pipeline, admission, states
-
-    def change(self, values: Mapping[str, Any]) -> None:
-        """RulesError: these are no filters, and those before stay."""
-        chain = self._build(values)
-        chain.restore(self._pipeline.chain.state())
-        self._pipeline.use(chain, values["URL_MAX_LENGTH"])
-        self._admission.chain = self._states.chain = chain
 
 
 def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:

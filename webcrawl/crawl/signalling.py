@@ -9,6 +9,7 @@ from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
 from webcrawl.content.formats.listings import Entry
 from webcrawl.content.page import Page
+from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.revisit.signals import Dated, Signals
 from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.link_pipeline import LinkPipeline
@@ -17,7 +18,7 @@ ROLES = frozenset(("item", "sitemap", "guid"))
 Tell = Callable[[str, float, str], bool]
 
 
-class Signalling:
+class Signalling(Feature):
     """A sitemap speaks for its own host, and a feed for its registered domain; all else they name are links only."""
 
     def __init__(
@@ -33,7 +34,7 @@ class Signalling:
         self.is_ours = is_ours
         self.offered: Callable[[Page], None] | None = None  # gets every page that may name a hub
 
-    def read(self, page: Page, now: float) -> None:
+    def on_body_read(self, page: Page, now: float) -> None:
         """The body of a page was read. Call it once for each fetch that brought one."""
         if self.offered is not None:
             self.offered(page)

@@ -11,13 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Self
 
 from webcrawl.base.model import SITEMAP, Link, depth_of, is_sitemap
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FoundLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.discovery import Discovery, fitting_links
+from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.page_links import ADDRESS, LinkRules, PageLinks
+from webcrawl.crawl.parts import Parts
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots_book import SCHEMES, origin_of, robots_url
 
@@ -25,7 +28,7 @@ GROWN = 10  # pages with which a host is worth a sitemap
 NAME = "/sitemap.xml"
 
 
-class Sitemaps:
+class Sitemaps(Feature):
     """Submits sitemaps as links of the page that made them worth a request, and bounds what they name."""
 
     def __init__(
@@ -47,7 +50,23 @@ class Sitemaps:
         self._counters, self._has_listing = counters, has_listing
         frontier.notes.when_grown(GROWN, self.grown)
 
-    def links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
+    @classmethod
+    def open(cls, parts: Parts, rules: LinkRules, page_links: PageLinks, *, looks: bool) -> Self:
+        """Have sitemaps read in this crawl. `looks`: hosts are asked for the usual name as well."""
+        has_listing = parts.signalling.signals.has_listing if parts.signalling is not None else lambda _: False
+        sitemaps = cls(
+            parts.discovery,
+            rules,
+            page_links,
+            parts.frontier,
+            parts.robots.book.sitemaps,
+            parts.counters,
+            has_listing if looks else None,
+        )
+        parts.moments.join(sitemaps)
+        return sitemaps
+
+    def next_links(self, page: Page, link: Link, found: Sequence[FoundLink]) -> Sequence[FoundLink]:
         """A seed's page may need its host's sitemaps; of a sitemap all links to sitemaps and pages are followed."""
         if page.found is None or not _concerns(link.path):
             return found

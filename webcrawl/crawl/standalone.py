@@ -27,6 +27,7 @@ from webcrawl.crawl.disk_space import DiskSpace
 from webcrawl.crawl.download_outcomes import Outcomes
 from webcrawl.crawl.driver import Driver, Output
 from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.job_folder import check_folder, make_folder
 from webcrawl.crawl.last_pages import closed
 from webcrawl.crawl.outputs.modules import is_module, module
@@ -36,7 +37,6 @@ from webcrawl.crawl.outputs.output import Output as CrawlOutput
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.page_making import PageMaking
 from webcrawl.crawl.panics import tamed
-from webcrawl.crawl.parts import Surroundings
 from webcrawl.crawl.periodic import DueTimer, Loop, from_thread
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.robots_hearing import RobotsHearing
@@ -145,8 +145,7 @@ class Standalone:
             retry_times=limits_of(values).attempts - 1,
         )
         outcomes.uplink = parts.uplink
-        connect(network, parts)
-        network.shortage.on_end = network.bandwidth.on_end = self.wake
+        connect(network, parts, self.wake)
         ahead = self._ahead(values)
         run.ends.callback(ahead.close)
         await ahead.begin()
@@ -154,7 +153,7 @@ class Standalone:
             {"http": network.http, "https": network.http, "ftp": network.ftp, "gopher": network.gopher},
             outcomes,
             self.running,
-            parts.moments.request,
+            parts.moments.next_headers,
             robots.conditions,
             [ahead],
             None,

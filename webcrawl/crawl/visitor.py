@@ -73,7 +73,7 @@ class Visitor:
         self._owners = owners
         self._parts, self._digests, self._states, self._sitemaps = parts, digests, states, sitemaps
         self.follow, self.read_ahead, self._read = links.follow, reading.read_ahead, reading.read
-        self._known, self._read_most = parts.moments.known, reading.most
+        self._on_known_body, self._read_most = parts.moments.on_known_body, reading.most
         self._redirects = rules.redirects
         self._copies = copies
         self._recogniser, self._missing = recogniser, missing
@@ -98,8 +98,8 @@ class Visitor:
             self._judge_use(page, exchange)
         if exchange.revisit is not None:
             exchange.said = _kept(page, exchange.revisit)
-        for answered in self._parts.moments.answered:
-            answered(page)
+        for on_page in self._parts.moments.on_page:
+            on_page(page)
         return page
 
     def _recognise(self, exchange: Exchange) -> str:
@@ -234,8 +234,8 @@ class Visitor:
             self._parts.new_body(link, exchange.body)
         exchange.duplicate = page.duplicate
         if page.duplicate and self._copies is not None:
-            for again in self._known:
-                again(page, exchange)
+            for on_known_body in self._on_known_body:
+                on_known_body(page, exchange)
         elif page.found is None:
             self._read(page, exchange)
 

@@ -12,11 +12,11 @@ class TenOfALanguage:
         self.full = set()  # hosts
         self.found = {}  # languages of pages that have not ended yet
 
-    def answered(self, page):
+    def on_page(self, page):
         if page.status == 200 and page.language:
             self.found[page.url] = page.language.partition("-")[0].lower()
 
-    def ended(self, link, outcome, exchange):
+    def on_ended(self, link, outcome, exchange):
         language = self.found.pop(link.url, None)
         if language is not None:
             host = urlsplit(link.url).hostname
@@ -24,10 +24,10 @@ class TenOfALanguage:
             if self.pages[host, language] == self.most:
                 self.full.add(host)
 
-    def admit(self, link, now):
+    def next_decision(self, link, now):
         return urlsplit(link.url).hostname not in self.full
 
-    def figures(self):
+    def next_figures(self):
         languages = Counter()
         for (_, language), pages in self.pages.items():
             languages[f"languages/{language}"] += pages

@@ -69,7 +69,7 @@ def test_its_turn_has_come(web):
     """It waits in a queue like any other URL, and is fetched all the same."""
     web.run(10)
     web.now += HOUR
-    web.crawl.parts.revisiting.feed(web.now)
+    web.crawl.parts.revisiting.on_feed(web.now)
     state, said = reason(web)
 
     assert state == "fetched"

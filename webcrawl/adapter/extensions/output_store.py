@@ -57,7 +57,7 @@ class OutputStore:
             scheduler.fail(error)
             return
         crawl.followers.add(storing)
-        crawl.parts.moments.figures.append(storing.stats)
+        crawl.parts.moments.next_figures.append(storing.stats)
         scheduler.run.behind.append(lambda: storing.is_behind)
 
 

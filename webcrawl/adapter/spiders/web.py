@@ -23,7 +23,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.own_code import class_name, shown
 from webcrawl.content.html.link_kinds import FoundLink, PageLink
 from webcrawl.content.page import Page
-from webcrawl.crawl.open_frontier import OwnFrontier
+from webcrawl.crawl.ground import OwnFrontier
 from webcrawl.crawl.page_making import PageMaking
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from sys import byteorder
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Self
 
 import msgpack
 import numpy as np
@@ -29,6 +29,7 @@ from webcrawl.store.jobdir import crawl_line, history_line
 from webcrawl.store.jobdir.crawl_line import DATE
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import LONGEST_LINE, lines_of
+from webcrawl.store.output import Output
 
 LINKS_LOG = "logs/links.log"
 MOST = 8 << 20  # characters of the lines of one page, or what FEW of them have
@@ -317,6 +318,13 @@ class UrlTrace:
 
     def __init__(self, fingerprints: Fingerprints, write: Callable[[bytes], object]) -> None:
         self._fingerprints, self._write = fingerprints, write
+
+    @classmethod
+    def open(cls, output: Output, fingerprints: Fingerprints) -> Self:
+        """Return the trace of a crawl, which goes on where a former run has ended."""
+        if not output.tell():
+            output.write(MAGIC)
+        return cls(fingerprints, output.write)
 
     def heard(self, page: str, links: Sequence[str]) -> None:
         """These are the links of a page. Takes 5 us for 40 of them."""

@@ -22,7 +22,7 @@ import msgpack
 from webcrawl.base.model import Packed, is_link
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.parts import Surroundings
+from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.rules import UNLIMITED, needs_all_seeds
 from webcrawl.crawl.segments import FOUND, NAME, SPIDER
 from webcrawl.store.crawldb import CrawlDB

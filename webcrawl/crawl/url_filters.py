@@ -1,0 +1,44 @@
+"""The chain of URL filters of a crawl, which may change while the crawl runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from webcrawl.crawl.admission import CrawlAdmission
+from webcrawl.crawl.ground import Ground
+from webcrawl.crawl.hive.partition import SlotFingerprints
+from webcrawl.crawl.saved_state import FilterStates
+from webcrawl.urls.filters.filter_protocol import UrlFilter
+from webcrawl.urls.filters.scope import PageScope
+from webcrawl.urls.link_pipeline import build_filters, build_pipeline
+from webcrawl.urls.url_fingerprint import Fingerprints
+
+
+class Filters:
+    """The chain in all places that use it: the way of links, the check before a URL is fetched, and the checkpoint."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        values, key, member = ground.values, ground.key, ground.around.member
+        fingerprints = Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+        last = self._last(values)
+        self.pipeline = build_pipeline(values, key, domains=ground.domains, last=last, fingerprints=fingerprints)
+        self._states = FilterStates(ground.db, self.pipeline.chain)
+        self.admission = CrawlAdmission(self.pipeline.chain, ground.moments.next_decision)
+
+    def _last(self, values: Mapping[str, Any]) -> list[UrlFilter]:
+        """Return the filters that come after those of the settings: what is ordered."""
+        excluded, domains = self._ground.in_force.excluded, self._ground.domains
+        return [excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
+
+    def change(self, values: Mapping[str, Any]) -> None:
+        """Use the filters of these settings, which take over what those before have learned.
+
+        Raise RulesError if these are no filters; then those before stay.
+        """
+        ground = self._ground
+        chain = build_filters(values, key=ground.key, domains=ground.domains, last=self._last(values))
+        chain.restore(self.pipeline.chain.state())
+        self.pipeline.use(chain, values["URL_MAX_LENGTH"])
+        self.admission.chain = self._states.chain = chain
