@@ -12,8 +12,8 @@ from tests.support.all_outputs import HAS_DOCUMENTS, KINDS, OUTPUTS, PAGES, Ever
 from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
-from webcrawl.content.html.tag_counts import start_tags
 from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.crawl.outputs.tags import start_tags
 from webcrawl.record.pagefiles import name_of
 from webcrawl.tools.verify_crawl import verify
 

@@ -14,8 +14,8 @@ from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.certificates import encoded
 from tests.support.net_answers import PAGE, WHOLE
 from webcrawl.base.zstd_frame import zstd
-from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.codings import Decoder
+from webcrawl.net.connection_open import certificate_flaws
 from webcrawl.net.errors import FetchError
 from webcrawl.net.header_times import asked_wait
 from webcrawl.net.http_answer import Answer, Message

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.fuzzing.target import Target, folder
-from webcrawl.content.html.tag_counts import OTHER, TagCounts, start_tags
 from webcrawl.content.image_headers import image_of
 from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.crawl.outputs.tags import OTHER, TagCounts, start_tags
 
 SAMPLES = Path(__file__).parent.parent / "content" / "images" / "samples"
 

@@ -11,8 +11,8 @@ from tests.fuzzing import shapes
 from tests.support.certificates import encoded
 from tests.support.hostile import peak, reset_peak
 from webcrawl.content.html.link_reader import LinkReader
-from webcrawl.net.certificates import certificate_flaws
 from webcrawl.net.codings import Decoder
+from webcrawl.net.connection_open import certificate_flaws
 from webcrawl.net.ftp_session import Reply, ReplyReader
 from webcrawl.net.gopher import Item, item_url
 from webcrawl.urls.seeds import SeedError, Seeds

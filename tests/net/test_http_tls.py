@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.certificates import NOW, certificate, encoded
 from tests.support.net_http import LOOPS, Names, client, open_files, run, serving
 from tests.support.waiting import eventually
-from webcrawl.net.certificates import certificate_flaws
+from webcrawl.net.connection_open import certificate_flaws
 from webcrawl.net.errors import (
     CertificateRefused,
     ConnectFailed,

@@ -232,7 +232,9 @@ class UserFiles:
         for name, value in self._db.named(OPEN):
             self._left[Path(name.removeprefix(OPEN))] = Left(Mark(*msgpack.unpackb(value)))
         least = int(self._db.get(NUMBER) or 0)
-        found = {int(path.suffix[1:]): path for path in self._db.folder.glob(f"{JOURNAL}*") if _is_numbered(path)}
+        found = {
+            int(path.suffix[1:]): path for path in self._db.folder.glob(f"{JOURNAL}*") if path.suffix[1:].isdecimal()
+        }
         self._number = max([least, *(number + 1 for number in found)])
         self._journals = [found[number] for number in sorted(found)]
         for number in sorted(found):
@@ -411,10 +413,6 @@ def _is_as_left(path: Path, mark: Mark) -> bool:
             return zlib.crc32(os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))) == mark.crc
     except OSError:
         return False
-
-
-def _is_numbered(path: Path) -> bool:
-    return path.suffix[1:].isdecimal()
 
 
 def _sync(files: list[UserFile]) -> None:

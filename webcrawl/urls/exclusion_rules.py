@@ -61,12 +61,8 @@ class OptOut:
 
     def to_json(self, now: float) -> dict[str, Any]:
         """`holds` says whether it is in force at that time."""
-        dates = {name: said(value) if value else None for name, value in self._times}
-        return {**asdict(self), **dates, "holds": self.holds(now)}
-
-    @property
-    def _times(self) -> tuple[tuple[str, float], ...]:
-        return ("since", self.since), ("until", self.until)
+        since, until = (said(value) if value else None for value in (self.since, self.until))
+        return {**asdict(self), "since": since, "until": until, "holds": self.holds(now)}
 
     def pack(self) -> dict[str, Any]:
         """Return what msgpack can keep, without what says nothing."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.support.cases import cases
-from webcrawl.content.html.tag_counts import KNOWN, OTHER, TagCounts, start_tags
+from webcrawl.crawl.outputs.tags import KNOWN, OTHER, TagCounts, start_tags
 
 
 @pytest.mark.parametrize(

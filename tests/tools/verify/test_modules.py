@@ -8,8 +8,8 @@ import pytest
 from tests.support.outputs import Crawl
 from tests.support.tampering import tampered
 from webcrawl.adapter.pipelines.outputs import TagsPipeline
-from webcrawl.content.html.tag_counts import TagCounts
 from webcrawl.crawl.checkpointing import state_name
+from webcrawl.crawl.outputs.tags import TagCounts
 from webcrawl.record.statistics import Statistics
 from webcrawl.store.jobdir.log_lines import SHAPES, TAGS_POSITION
 from webcrawl.tools.verify_crawl import verify

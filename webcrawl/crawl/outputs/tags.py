@@ -2,17 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from webcrawl.content.html.tag_counts import TagCounts, start_tags
+from lxml.html.defs import tags as _defined  # type: ignore[import-untyped,unused-ignore]  # untyped
+
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.trip import when_finished
 from webcrawl.store.disk import rewrite
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import TAGS_POSITION
+
+_TAG = re.compile(rb"<([a-z][^\s/>\0]*)")
+_RAW = re.compile(rb"<(?:!--|(script|style|textarea|title|xmp|iframe|noembed|noframes|plaintext)(?=[\s/>]))")
+
+
+def start_tags(html: bytes) -> list[bytes]:
+    """The names of all start tags, in lower case, in their order; in time proportional to the size."""
+    found: list[bytes] = []
+    for piece in _markup(html.lower()):
+        found += _TAG.findall(piece)
+    return found
+
+
+def _markup(html: bytes) -> Iterator[bytes]:
+    """The pieces of the markup between comments and the contents of elements that hold no tags."""
+    begin = 0
+    while raw := _RAW.search(html, begin):
+        yield html[begin : raw.end()]
+        begin = html.find(b"</" + raw[1] if raw[1] else b"-->", raw.end())
+        if begin < 0:
+            return
+    yield html[begin:]
+
+
+_MORE = "dialog main picture search slot template svg g path rect circle use defs math"  # it has none of these
+KNOWN = frozenset(_defined) | frozenset(_MORE.split())
+OTHERS = 2000  # names beside these that are counted one by one: pages may invent any number of them
+OTHER = "(other)"  # what all further names are counted as
+NAME = re.compile(r"[a-z][a-z0-9._:-]{0,31}")
+
+Row = tuple[str, int, int]  # name, elements, pages
+
+
+class TagCounts:
+    """Counts by name, in bounded memory: HTML's own names always have a place, others as they come."""
+
+    def __init__(self, rows: Iterable[Sequence[str | int]] = (), *, others: int = OTHERS) -> None:
+        """`rows`: what `rows` returned at the checkpoint to go on from."""
+        self._elements: Counter[str] = Counter()
+        self._pages: Counter[str] = Counter()
+        self._others = others
+        for name, elements, pages in rows:
+            self._elements[str(name)], self._pages[str(name)] = int(elements), int(pages)
+            self._others -= name not in KNOWN and name != OTHER
+
+    def add(self, names: Iterable[bytes]) -> None:
+        """The start tags of one more page."""
+        counts: Counter[str] = Counter()
+        for name, count in Counter(names).items():
+            counts[self._known_as(name.decode("latin-1"))] += count
+        self._elements.update(counts)
+        self._pages.update(counts.keys())
+
+    def _known_as(self, name: str) -> str:
+        if name in self._elements or name in KNOWN:
+            return name
+        if self._others <= 0 or not NAME.fullmatch(name):
+            return OTHER
+        self._others -= 1
+        self._elements[name] = 0  # it has its place
+        return name
+
+    def rows(self) -> list[Row]:
+        """Of each name how many elements and pages, the most frequent first."""
+        rows = [(name, count, self._pages[name]) for name, count in self._elements.items()]
+        return sorted(rows, key=lambda row: (-row[1], row[0]))
+
 
 # In which a `<` may be half of a character
 FOREIGN = frozenset(("utf-16le", "utf-16be", "iso-2022-jp"))

@@ -6,7 +6,6 @@ Scrapy imports every command for any of them, in every project on the machine: w
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import re
 import subprocess
@@ -27,6 +26,7 @@ from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
+from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.commands.crawl import OneSignal
 from webcrawl.tools.tool_command import say_all
 
@@ -118,8 +118,8 @@ class Command(ScrapyCommand):
         crawler.start()
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
             self.exitcode = 1  # the log says why
-        stats = _stats(Path(self._own["JOBDIR"]))
-        _say(_summary(Path(self._own["JOBDIR"]), stats))
+        jobdir = Path(self._own["JOBDIR"])
+        _say(_summary(jobdir, stats_file.read(jobdir)))
 
 
 def own_settings(given: Settings) -> Settings:
@@ -171,11 +171,6 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             yield seeds, ready[1]
         finally:
             web.terminate()
-
-
-def _stats(jobdir: Path) -> dict[str, Any]:
-    file = jobdir / "stats.json"
-    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
 
 
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:

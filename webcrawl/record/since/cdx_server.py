@@ -18,7 +18,7 @@ from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_la
 from webcrawl.base.doubling import Doubling
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Referred
-from webcrawl.store.jobdir.index_line import BadLine, Line, date_of, read_line
+from webcrawl.store.jobdir.index_line import BadLine, date_of, read_line
 
 
 def is_payload(answer: Exchange) -> bool:
@@ -154,16 +154,13 @@ class CdxServer:
             except BadLine:
                 bad += 1
                 continue
-            if capture is not None and self._counts(capture):
+            if capture is not None and capture.has_payload and capture.stamp < self._before:
                 one = capture.stamp, capture.url, capture.written
                 self._algorithms.add(algorithm(capture.digest))
                 found[capture.digest] = max(found.get(capture.digest, one), one)
         if bad and bad == len(lines):
             raise ValueError(f"its answer is no index: {lines[0][:60]!r}")
         return found
-
-    def _counts(self, capture: Line) -> bool:
-        return capture.has_payload and capture.stamp < self._before
 
     def _get(self, target: str) -> bytes:
         """The answer's body, as far as LONGEST and one byte more; a kept connection may have been closed meanwhile."""

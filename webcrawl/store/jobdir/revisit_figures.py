@@ -90,7 +90,8 @@ def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
     records = sum(one.records for one in known) or 1
     found: dict[str, Any] = {name: sum(getattr(one, name) for one in parts) for name in NUMBERS}
     found |= {name: sum(one.records * getattr(one, name) for one in known) / records for name in MEANS}
-    found |= {name: _added([getattr(one, name) for one in parts]) for name in HISTOGRAMS}
+    for name in HISTOGRAMS:
+        found[name] = [sum(bins) for bins in zip(*(getattr(one, name) for one in parts), strict=True)]
     return RevisitFigures.of(found)
 
 
@@ -122,10 +123,6 @@ def in_words(figures: RevisitFigures) -> str:
 def bin_of(seconds: float) -> int:
     """The place of so many seconds in a histogram."""
     return bisect_right(EDGES, seconds)
-
-
-def _added(histograms: list[list[int]]) -> list[int]:
-    return [sum(bins) for bins in zip(*histograms, strict=True)]
 
 
 def _whole(bins: list[int]) -> list[int]:

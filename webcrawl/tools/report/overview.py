@@ -40,7 +40,7 @@ def overview(source: Source, log: Log) -> Html:
             (about + numbers.number(hosts), "hosts with pages", f"{numbers.count(state.hosts, 'host')} known"),
             (numbers.number(ended), "URLs ended", f"{numbers.percent(failed, ended)} without a good answer"),
             (numbers.number(source.queued), "URLs queued", _queued(source)),
-            (numbers.number(log.seeds.ended), "seeds with an outcome", _seeds(source)),
+            (numbers.number(log.seeds.ended), "seeds with an outcome", f"of {numbers.number(source.seeds_read)} read"),
         ),
         id="overview",
     )
@@ -60,10 +60,6 @@ def _mean(size: int, documents: int) -> str:
 def _queued(source: Source) -> str:
     urls, hosts = source.aside
     return f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}" if urls else "none set aside"
-
-
-def _seeds(source: Source) -> str:
-    return f"of {numbers.number(source.seeds_read)} read"
 
 
 def over_time(source: Source) -> Html:

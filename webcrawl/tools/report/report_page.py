@@ -61,8 +61,9 @@ def _read(jobdir: Path, log: Log) -> Source:
 def page(source: Source, log: Log, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
     """The whole document."""
     script = Html((files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8"))
+    digest = b64encode(sha256(script.encode()).digest()).decode()
     policy = "; ".join(
-        ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{_hash(script)}'", "base-uri 'none'")
+        ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "base-uri 'none'")
     )
     made = {one: one.make() for one in sections(source, log, defaults, near)}
     body = tag(
@@ -160,10 +161,6 @@ def _footer(log: Log, now: float) -> Html:
             "of crawl.log. A document is an answer of status 2xx to anything but robots.txt.",
         ),
     )
-
-
-def _hash(script: str) -> str:
-    return b64encode(sha256(script.encode()).digest()).decode()
 
 
 AT_ONCE = 64 << 20  # bytes of crawl.log that are read each time

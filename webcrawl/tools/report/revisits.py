@@ -180,18 +180,15 @@ def _tiles(figures: RevisitFigures) -> Html:
     if not figures.sampled:
         fresh, age, let_go = ("-", *fresh[1:]), ("-", *age[1:]), ""
     used, asked = (numbers.number(float(f"{rate:.3g}")) for rate in (figures.used, figures.budget))
+    lost = f"{numbers.number(figures.forgotten)} forgotten, {numbers.number(figures.moved)} moved"
     return tiles(
         fresh,
         age,
         (numbers.number(figures.records), "pages are fetched again", let_go),
         (numbers.number(done), "revisits with a finding", f"{numbers.percent(figures.changed, done)} found a change"),
         (f"{used}/s", "revisits now", f"of {asked}/s in the budget"),
-        (numbers.number(figures.waiting), "of them wait for their hosts", _lost(figures)),
+        (numbers.number(figures.waiting), "of them wait for their hosts", lost),
     )
-
-
-def _lost(figures: RevisitFigures) -> str:
-    return f"{numbers.number(figures.forgotten)} forgotten, {numbers.number(figures.moved)} moved"
 
 
 def _over_time(found: Revisits) -> Html:

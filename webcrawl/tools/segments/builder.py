@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
@@ -130,7 +130,8 @@ class Builder:
             if left.has_found_log:
                 self._log(left, FOUND, self._found)
             elif left.has_tables:
-                self._each(self._tables.read(left))
+                for number in self._tables.read(left):
+                    self._step(number)
             elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
                 self._lose(1, f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}")
 
@@ -173,10 +174,6 @@ class Builder:
             take(lines)
             self._db.set(name, b"%d" % end)
             self._step(len(lines))
-
-    def _each(self, links: Iterator[int]) -> None:
-        for number in links:
-            self._step(number)
 
     def _step(self, links: int) -> None:
         """Takes out what is new, so that it does not wait in two places, and a checkpoint now and then."""

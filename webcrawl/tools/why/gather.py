@@ -17,7 +17,7 @@ from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, line_of,
 from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
-from webcrawl.tools.why.places import Place, Search, among_portions, among_records
+from webcrawl.tools.why.places import Search, among_portions, among_records
 from webcrawl.tools.why.saved_settings import NONE
 from webcrawl.tools.why.url_rules import setting_of
 from webcrawl.urls.filters.filter_protocol import Origin
@@ -135,7 +135,9 @@ class Gathering:
         """From its end. What the crawl does not know has lines only if it is a robots.txt, or a user's own request."""
         log = self._source.log(CRAWL_LOG)
         left = [
-            facts for facts in some if not facts.lines and (self._deep or not facts.place or _was_fetched(facts.place))
+            facts
+            for facts in some
+            if not facts.lines and (self._deep or not facts.place or is_revisit(facts.place.record))
         ]
         urls = {facts.url for facts in left}
         quick = QUICK if any(facts.is_known for facts in left) else SMALL
@@ -262,10 +264,6 @@ def _is_elsewhere(facts: Facts) -> bool:
     """Return whether it is in no line, and not in the front-end: it has left them, or waits to be looked up."""
     is_unjudged = facts.waiting is not None and not facts.waiting.judged
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged
-
-
-def _was_fetched(place: Place) -> bool:
-    return is_revisit(place.record)
 
 
 def _lines(looked: Looked, url: str) -> list[CrawlLine]:
