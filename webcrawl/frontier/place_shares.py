@@ -73,7 +73,8 @@ class PlaceShares:
     def set_origin(self, host: Host, origin: Group) -> None:
         """Count an active host, which had no origin, for this one too. An empty origin changes nothing."""
         if origin:
-            self._groups[host.name] = self._groups[host.name]._replace(origin=origin)
+            groups = self._groups[host.name]
+            self._groups[host.name] = Groups(groups.domain, groups.address, origin)
             self._counts[origin] = self._counts.get(origin, 0) + 1
 
     def has_active(self, group: Group) -> bool:
