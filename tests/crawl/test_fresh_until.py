@@ -11,7 +11,7 @@ from webcrawl.base.dates import http_date
 
 HOUR, DAY = 3600, 86_400
 PAGES, ROUND = 20, 300
-POLICIES = ["fixed", *in_campaign("uniform", "proportional", "history"), "optimal"]
+POLICIES = [*in_campaign("fixed", "uniform", "proportional", "history"), "optimal"]
 
 
 @pytest.fixture(name="web")

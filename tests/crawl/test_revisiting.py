@@ -131,7 +131,7 @@ class TestSplit:
 class TestSlowHosts:
     BIG, SMALL = tuple(f"http://big.test/{n}" for n in range(300)), tuple(f"http://s{n}.test/" for n in range(10))
 
-    @pytest.fixture(name="slow", params=["fixed", *in_campaign("uniform"), "optimal"])
+    @pytest.fixture(name="slow", params=[*in_campaign("fixed", "uniform"), "optimal"])
     def _slow(self, request, web, monkeypatch):
         """A crawl with a host that has three times as many pages as it can give in a round of 100 seconds."""
         for name, value in (("MAX_WAITING", 50), ("COUNTED_OF_HOST", 5), ("MAX_OF_HOST", 20)):

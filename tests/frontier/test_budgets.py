@@ -3,10 +3,9 @@
 import pytest
 
 from benchmarks.support import zoo
-from tests.support.frontiers import OK, drain, make, over_budget
+from tests.support.frontiers import drain, make, over_budget
 from tests.support.saving import prepared
-from webcrawl.base.model import Link, Status
-from webcrawl.frontier import budgets
+from webcrawl.base.model import Link
 from webcrawl.frontier.allowances.fixed import Fixed
 from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.allowances.unlimited import Unlimited
@@ -137,40 +136,6 @@ class TestGoodSites:
 
 
 class TestWaiting:
-    def test_a_new_link_from_elsewhere_brings_urls_back(self, db):
-        """When another domain links to it, a domain goes on with the URLs that waited, in their order."""
-        frontier = budgeted(db)
-        zoo.crawl(frontier, *linked(1, zoo.items))
-        assert over_budget(frontier)[0] > 0
-        frontier.domains.heard("http://second.test/", [HOME])
-
-        taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, [])
-
-        assert taken["zoo.test"] == 3 * PAGES
-
-    def test_a_checkpoint_looks_at_some(self, db):
-        """While the crawl has other things to do, each checkpoint looks for domains whose reputation has grown."""
-        frontier = budgeted(db)
-        zoo.crawl(frontier, *linked(1, zoo.items))
-        frontier.domains.heard("http://second.test/", [HOME])
-        assert not frontier.core.queues.budgets.listed
-        saved(db)
-
-        assert frontier.core.queues.budgets.listed
-
-    def test_links_that_a_checkpoint_has_written_count_in_the_end(self, db, monkeypatch):
-        """A crawl does not end before it has looked at a domain to which others link, if the checkpoint did not."""
-        monkeypatch.setattr(budgets, "SEEN", 0)  # this domain is behind those that the checkpoint looks at
-        frontier = budgeted(db)
-        zoo.crawl(frontier, *linked(1, zoo.items))
-        frontier.domains.heard("http://second.test/", [HOME])
-        saved(db)
-        assert frontier.over_budget == 0
-
-        taken = zoo.crawl(frontier, {"zoo.test": zoo.items}, [])
-
-        assert taken["zoo.test"] == 3 * PAGES
-
     def test_the_best_reputation_goes_first(self, tmp_path):
         """Of the domains that may go on, the one to which most others link does."""
         db = CrawlDB(tmp_path)
@@ -203,15 +168,6 @@ class TestWaiting:
             saved(db)
             db.close()
 
-    def test_all_hosts_of_a_domain_share_its_budget(self, db):
-        """Any number of names below a domain has one budget."""
-        frontier = budgeted(db, Fixed(3))
-        frontier.add(found(*(f"http://h{at}.zoo.test/" for at in range(10))))
-
-        taken = zoo.crawl(frontier, {"zoo.test": zoo.page_of_links()}, [])
-
-        assert (taken["zoo.test"], over_budget(frontier)) == (3, (7, 1))
-
     def test_requests_of_a_spider_need_no_budget(self, db):
         """A user's own request is made whatever the budget of its domain is, and uses none of it."""
         frontier = budgeted(db, Fixed(1))
@@ -222,58 +178,8 @@ class TestWaiting:
 
         assert (taken["zoo.test"], over_budget(frontier)) == (6, (1, 1))
 
-    def test_what_is_not_asked_for_costs_nothing(self, db):
-        """A URL that robots.txt or the exclusion file ends gives its page back."""
-        frontier = budgeted(
-            db, Fixed(2), admission=lambda link, _: Status.ROBOTS_FORBIDDEN if "no" in link.url else None
-        )
-        frontier.add(found(*(f"http://zoo.test/{kind}{at}" for at in range(4) for kind in ("no", "yes"))))
-
-        taken = zoo.crawl(frontier, {"zoo.test": zoo.page_of_links()}, [])
-
-        assert taken["zoo.test"] == 2
-        assert frontier.counters[f"dropped/{Status.ROBOTS_FORBIDDEN}"] >= 2
-
-    def test_retries_are_the_same_page(self, db):
-        """A URL that is tried again uses no further page."""
-        frontier = budgeted(db, Fixed(2))
-        frontier.add(found("http://zoo.test/a", "http://zoo.test/b"))
-        link = frontier.take(0)
-        frontier.put_back(link, 0)
-        frontier.done(frontier.take(1), OK, 1)
-
-        assert frontier.take(100) is not None
-        assert over_budget(frontier) == (0, 0)
-
 
 class TestBounds:
-    def test_more_domains_may_go_on_than_are_noted(self, tmp_path, monkeypatch):
-        """Only some domains are noted as ready; the others are found by the next look."""
-        monkeypatch.setattr(budgets, "READY", 2)
-        monkeypatch.setattr(budgets, "LOOK", 3)
-        names = [f"d{at}.test" for at in range(10)]
-        sites = dict.fromkeys(names, zoo.page_of_links())
-        for pages, taken in ((1, 10), (3, 20)):
-            db = CrawlDB(tmp_path)
-            frontier = budgeted(db, Fixed(pages))
-            if pages == 1:
-                frontier.add(found(*(f"http://{name}/{at}" for at in range(3) for name in names)))
-            assert zoo.crawl(frontier, sites, []).total() == taken
-            saved(db)
-            db.close()
-
-        assert (len(frontier), over_budget(frontier)) == (0, (0, 0))
-
-    def test_domains_are_objects_within_their_memory(self, db):
-        """Of any number of domains, as many are objects as the memory has room for; the others are rows."""
-        frontier = budgeted(db, Fixed(1), memory=1 << 20)
-        names = [f"d{at}.test" for at in range(300)]
-        frontier.add(found(*(f"http://{name}/{at}" for at in range(3) for name in names)))
-
-        assert zoo.crawl(frontier, dict.fromkeys(names, zoo.page_of_links()), []).total() == 300
-        assert over_budget(frontier) == (600, 300)
-        assert len(frontier.core.queues.budgets.table._cached) <= (1 << 20) // 16 // 640
-
     def test_no_budget_costs_nothing(self, db):
         """Without a limit no domain is counted, and nobody hears of links."""
         frontier = budgeted(db, Unlimited())

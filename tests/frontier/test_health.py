@@ -84,39 +84,6 @@ class TestFault:
         assert frontier.done(link, OK, now) is True
         assert len(frontier) == 0
 
-    @pytest.mark.parametrize("outcome", [LATE, LOST])
-    def test_a_host_that_never_gives_a_page_is_given_up(self, db, outcome):
-        """A host that takes connections and never answers is away as one that refuses them: HOST_PATIENCE ends it."""
-        frontier = make(db)
-        add(frontier, "http://a/")
-        last = [now for now, _ in drain(frontier, 0, outcome)][-1]
-        assert 3 * DAY <= last < 5 * DAY
-        assert len(frontier) == 0
-
-    @pytest.mark.parametrize("outcome", [LATE, LOST])
-    def test_no_url_ends_while_several_are_not_answered(self, db, outcome):
-        """If more than one URL of a host is not answered, the host may be away: none of them uses its last attempt."""
-        frontier = make(db)
-        add(frontier, "http://a/1", "http://a/2")
-        fail(frontier, 12, outcome)
-        assert len(frontier) == 2
-        assert all(link.attempt < 3 for _, link in drain(frontier, DAY * 3))
-
-    @pytest.mark.parametrize("outcome", [LATE, LOST])
-    def test_who_is_set_aside_is_at_fault(self, db, outcome):
-        """While a host is set aside, its URLs are tried without using up an attempt."""
-        frontier = make(db)
-        add(frontier, *(f"http://a/{number}" for number in range(4)))
-        fail(frontier, 12, outcome)
-        assert sorted(link.attempt for _, link in drain(frontier, DAY * 3)) == [1, 1, 1, 2]
-
-    def test_others_go_first(self, db):
-        """After a failure another URL of the host is tried, if there is one."""
-        frontier = make(db)
-        add(frontier, "http://a/bad", "http://a/good")
-        fail(frontier, 1)
-        assert following(frontier, 60) == (60, Link("http://a/good"))
-
     def test_a_url_that_fails_beside_good_ones_ends(self, db):
         """If a host answers others, a URL that it says 503 to is tried twice more; the host does not fail."""
         frontier = make(db)
@@ -204,27 +171,8 @@ class TestFault:
             frontier.done(link, REFUSED if link.path.endswith("P") else OK, now)
         assert now < 13 * 70 + 61 * 30
 
-    def test_who_wants_no_retries_gets_none(self, db):
-        """With RETRY_TIMES 0 or `dont_retry` nothing is asked for twice, whosever the fault is."""
-        frontier = make(db, Limits(2, 10, attempts=1))
-        add(frontier, "http://a/")
-        assert frontier.done(frontier.take(0), BUSY, 0) is True
-        frontier = make(db)
-        add(frontier, "http://b/")
-        assert frontier.done(frontier.take(0), Outcome(503, retries=0), 0) is True
-
 
 class TestWaits:
-    def test_the_wait_is_doubled_up_to_a_day(self, db):
-        """A host that keeps failing is tried at intervals that grow to a day, each at most a tenth longer."""
-        frontier = make(db, Limits(1, 10, patience=1e9))
-        add(frontier, "http://a/")
-        asked = fail(frontier, 16)
-        gaps = [second - first for first, second in pairwise(asked)]
-        for number, gap in enumerate(gaps):
-            wait = min(60 * 2**number, DAY)
-            assert wait <= gap <= 1.1 * wait
-
     def test_a_retry_after_of_hours_is_waited_for(self, db):
         """Retry-After has a bound of its own, beyond that of a Crawl-delay."""
         frontier = make(db, Limits(1, 10, crawl_delay_max=300))
@@ -239,16 +187,6 @@ class TestWaits:
         add(frontier, "http://a/1")
         frontier.done(frontier.take(0), Outcome(503, 0.1, wait=said), 0)
         assert waits <= following(frontier, 0)[0] <= 1.1 * waits
-
-    def test_it_outlives_a_restart(self, tmp_path):
-        """A crawl that goes on a minute later asks no earlier."""
-        with closing(CrawlDB(tmp_path)) as db:
-            frontier = make(db)
-            add(frontier, "http://a/1", "http://a/2")
-            frontier.done(frontier.take(0), Outcome(429, wait=3600), 0)
-            db.checkpoint()
-        with closing(CrawlDB(tmp_path)) as db:
-            assert following(make(db, now=60.0), 60)[0] >= 3600
 
     def test_it_outlives_a_kill(self, tmp_path):
         """A crawl that was killed before a checkpoint asks no earlier either, whichever queue its host is in."""
@@ -273,53 +211,7 @@ class TestWaits:
         assert not list(tmp_path.glob("told*"))
 
 
-class TestProbes:
-    def test_one_url_is_tried_at_a_time(self, db):
-        """A host set aside is asked for one URL whenever its time has come, and never for two."""
-        frontier = make(db)
-        add(frontier, *(f"http://a/{number}" for number in range(50)))
-        now = fail(frontier, 5)[-1]
-        for _ in range(5):
-            assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (50, 1)
-            now, link = following(frontier, now)
-            assert frontier.take(now + 1) is None
-            frontier.done(link, REFUSED, now)
-
-    @pytest.mark.parametrize("outcome", [OK, Outcome(404), BROKEN])
-    def test_any_answer_makes_it_healthy(self, db, outcome):
-        """After an answer to one of its URLs all others follow, at the usual pace."""
-        frontier = make(db)
-        add(frontier, *(f"http://a/{number}" for number in range(20)))
-        now, link = following(frontier, fail(frontier, 8)[-1])
-        frontier.done(link, outcome, now)
-        assert (frontier.core.aside.urls, frontier.core.aside.hosts) == (0, 0)
-        taken = drain(frontier, now)
-        assert {link.url for _, link in taken if link.attempt == 0} >= {f"http://a/{number}" for number in range(9, 20)}
-        assert taken[10][0] < now + 60
-
-    def test_what_is_found_meanwhile_waits_with_the_others(self, db):
-        """A new link to a host set aside goes to its queue on disk, and does not make it due."""
-        frontier = make(db)
-        add(frontier, "http://a/1")
-        now = fail(frontier, 5)[-1]
-        add(frontier, "http://a/2", "http://b/")
-        assert following(frontier, now + 1)[1].url == "http://b/"
-        assert frontier.take(now + 1) is None
-        assert frontier.core.aside.urls == 2
-
-
 class TestGivenUp:
-    def test_its_urls_end_with_the_reason(self, db):
-        """When a host was away for HOST_PATIENCE, each of its URLs ends with what was last wrong with it."""
-        frontier, ended = ends(db, Limits(1, 10, patience=HOUR))
-        add(frontier, *(f"http://a/{number}" for number in range(600)))
-        taken = drain(frontier, 0, REFUSED)
-        assert taken[-1][0] >= HOUR
-        assert len(frontier) == 0
-        assert set(ended.values()) == {Status.CONNECT_FAILED}
-        assert len(ended) == 599
-        assert frontier.counters["hosts given up"] == 1
-
     @pytest.mark.parametrize("outcome", [NO_NAME, INSIDE])
     def test_a_host_without_an_address_counts_too(self, db, outcome):
         """A host without an address is given up after its repeat, and counted as given up."""
@@ -349,24 +241,6 @@ class TestGivenUp:
         assert frontier.take(now) is None
         assert len(frontier) == 0
         assert ended["http://a/robots.txt"] == Status.CONNECT_FAILED
-
-    def test_they_end_in_slices(self, db):
-        """One call of `take` ends some hundred URLs, whatever the host has; others go on in between."""
-        frontier, ended = ends(db, Limits(2, 10, host_failures=1, patience=0))
-        add(frontier, *(f"http://a/{number}" for number in range(5000)))
-        link = frontier.take(0)
-        frontier.take(0)
-        add(frontier, "http://b/1")
-        frontier.done(link, REFUSED, 0)
-        now, turns = 0.0, 0
-        while len(frontier):
-            before = len(ended)
-            if (link := frontier.take(now)) is not None:
-                frontier.done(link, OK, now)
-            turns += len(ended) > before
-            assert len(ended) - before <= 256
-            now = frontier.next_ready() or now
-        assert turns >= 5000 // 256
 
     def test_a_name_that_does_not_exist_is_asked_for_twice(self, db):
         """After one repeat, three seconds later, its URLs end."""
@@ -457,26 +331,6 @@ class TestGivenUp:
 
         assert second.row.away <= 120
         assert not second.is_final
-
-    def test_it_comes_back_when_a_link_is_found_a_day_later(self, db):
-        """A link found soon ends like the others; one found a day later is tried, and its host if it answers."""
-        frontier, ended = ends(db, Limits(1, 10, host_failures=2, patience=0))
-        add(frontier, "http://a/1")
-        now = drain(frontier, 0, REFUSED)[-1][0]
-        add(frontier, "http://a/2")
-        assert frontier.take(now + DAY - 1) is None
-        assert ended == {"http://a/2": Status.CONNECT_FAILED}
-        add(frontier, "http://a/3", "http://a/4")
-        assert [link.url for _, link in drain(frontier, now + DAY + 1)] == ["http://a/3", "http://a/4"]
-
-    def test_if_it_fails_again_it_is_set_aside_at_once(self, db):
-        """A host that came back in vain is tried once a day, for HOST_PATIENCE."""
-        frontier, ended = ends(db, Limits(1, 10, patience=3 * DAY))
-        add(frontier, "http://a/1")
-        now = drain(frontier, 0, REFUSED)[-1][0] + DAY
-        add(frontier, "http://a/2", "http://a/3")
-        assert len(drain(frontier, now, REFUSED)) <= 5
-        assert len(ended) == 1
 
     def test_a_page_budget_is_not_forgotten(self, db):
         """A host that has given all its pages does not come back."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.frontiers import OK, add, drain, make, over_budget
 from tests.support.moving_hives import Allowance
-from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
@@ -72,41 +71,6 @@ def urls(taken):
 
 
 class TestLeave:
-    def test_a_foreign_host_is_not_asked(self, db):
-        """Its URLs in the back-end stay where they are, those in the front-end are turned away, others go on."""
-        frontier = make(db)
-        add(frontier, f"http://{A}/1", f"http://{B}/1")
-        assert frontier.take(0) is not None
-        add(frontier, f"http://{A}/2", f"http://{B}/2")
-        left = shut(frontier, A)
-        assert {host.name for host in frontier.core.back.active.values()} <= {A, B}
-        for name in [*frontier.core.back.active]:
-            if frontier.core.back.active[name].given is not None:
-                frontier.done(unpack(frontier.core.back.active[name].given), OK, 0.2)
-
-        taken = urls(drain(frontier, 1.0))
-
-        assert f"http://{B}/2" in taken
-        assert all(url.startswith(f"http://{B}/") for url in taken)
-        assert left == [f"http://{A}/2"]
-        assert A not in frontier.core.back.active
-
-    def test_a_request_in_flight_is_waited_for(self, db):
-        """The host is busy until its request ends, and its wait goes with it."""
-        frontier = make(db)
-        add(frontier, f"http://{A}/1")
-        link = frontier.take(0)
-        shut(frontier, A)
-        assert frontier.moves.busy()
-
-        frontier.done(link, Outcome(200, 0.5), 10.0)
-
-        assert not frontier.moves.busy()
-        assert frontier.next_ready() is None
-        ((_, _, value),) = export(frontier, 11.0, A)
-        assert value[:3] == [A, 4.0, [0.5]]
-        assert len(frontier) == 0
-
     def test_a_lent_host_is_waited_for_and_no_other_is_lent(self, db):
         """An inline download that has a foreign host ends first; the next one is refused."""
         frontier = make(db)
@@ -119,15 +83,6 @@ class TestLeave:
 
         assert not frontier.moves.busy()
         assert frontier.lending.lend(link, 99.0, lambda _: None) == Status.HOST_RETIRED
-
-    def test_a_robots_txt_for_a_foreign_host_goes_on(self, db):
-        """What is to go before all other URLs of a foreign host is not queued here."""
-        frontier = make(db)
-        left = shut(frontier, A)
-        frontier.expedite(Link(f"http://{A}/robots.txt", "P").pack())
-
-        assert left == [f"http://{A}/robots.txt"]
-        assert len(frontier) == 0
 
     def test_a_host_that_waits_for_its_address_leaves_too(self, db):
         """With politeness per address, the next host of the address is not woken if it is foreign."""
@@ -145,25 +100,6 @@ class TestLeave:
 
         assert frontier.take(500.0) is None
         assert frontier.next_ready() is None
-
-    def test_parked_hosts_and_lines_are_swept(self, db, monkeypatch):
-        """Names and URLs of foreign hosts wait nowhere any more; others keep their order."""
-        monkeypatch.setattr("webcrawl.frontier.place_shares.MIN_PLACES", 1)
-        frontier = make(db, Limits(queues=1, max_queues=1, domain_share=16), domain=lambda host: host.split(".", 1)[1])
-        hosts = [f"{letter}.d.test" for letter in "abcdef"]
-        add(frontier, *(f"http://{host}/{page}" for page in range(2) for host in hosts))
-        taken = frontier.take(0)
-        frontier.done(taken, OK, 0.2)
-        frontier.take(0.3)
-        left = shut(frontier, *hosts[2:4])
-
-        pieces = export(frontier, 1.0, *hosts[2:4])
-        others = {*hosts} - {*hosts[2:4]}
-
-        for queue in frontier.core.queues.lines.queues.values():
-            assert all(record.split(b"/")[2].decode() in others for record in iter(queue.pop, None) if b" " in record)
-        sent = [unpack(record).url for kind, _, value in pieces if kind == "urls" for record in value]
-        assert all(url.split("/")[2] in hosts[2:4] for url in [*sent, *left])
 
     def test_charges_of_foreign_hosts_are_not_taken_back_here(self, db):
         """When failures turn out to be ours, a URL that ended by them goes to whoever has its host now."""
@@ -234,43 +170,6 @@ class TestRoundTrip:
             if after["state"] is State.ASIDE:
                 assert (other.core.aside.urls, other.core.aside.hosts) == (count, 1)
 
-    def test_a_host_that_is_there_already_waits_for_the_longer_time(self, db, tmp_path):
-        """The later of two times counts, and pages of both."""
-        with closing(CrawlDB(tmp_path / "other")) as second:
-            one, other = make(db), make(second)
-            for frontier, now in ((one, 100.0), (other, 103.0)):
-                add(frontier, f"http://{A}/{now}")
-                frontier.done(frontier.take(now), Outcome(200, 0.5), now)
-            add(one, f"http://{A}/next")
-            one._rotation.refill()
-            shut(one, A)
-
-            unpacked(other, export(one, 103.0, A), 103.0)
-
-            assert host_of(other, A)["ready_at"] == 108.0
-            assert host_of(other, A)["pages"] == 2
-            assert urls(drain(other, 103.0)) == [f"http://{A}/next"]
-
-    def test_what_came_is_not_asked_before_it_has_arrived(self, db, tmp_path):
-        """A host whose last piece was not read waits; a checkpoint keeps it, and so does a restart."""
-        with closing(CrawlDB(tmp_path / "other")) as second:
-            one, other = make(db), make(second)
-            add(one, f"http://{A}/1")
-            one._rotation.refill()
-            shut(one, A)
-            pieces = export(one, 0.0, A)
-            other.moves.urls(A, pieces[0][2])
-            assert other.take(1000.0) is None
-            prepared(second)
-            second.checkpoint()
-            second.close()
-            with closing(CrawlDB(tmp_path / "other")) as third:
-                other = make(third, now=1000.0)
-                assert other.take(2000.0) is None
-                other.moves.host(pieces[1][2], 2000.0)
-                other.moves.arrive(A, 2000.0)
-                assert urls(drain(other, 2000.0)) == [f"http://{A}/1"]
-
 
 class TestDomains:
     def test_budgets_move(self, db, tmp_path):
@@ -308,23 +207,6 @@ class TestDomains:
 
         assert left
         assert frontier.core.queues.budgets.table.get("d.test").used == used - len(left)
-
-    def test_a_drone_without_hosts_gives_all_away(self, db):
-        """What the front-end has, and what waits for budgets, is turned away until nothing is left."""
-        frontier = make(db, allowance=Allowance(1))
-        add(frontier, *(f"http://{A}/{page}" for page in range(5)), path="L")
-        drain(frontier, 0.0)
-        add(frontier, f"http://{A}/more", path="L")
-        left = shut(frontier, A)
-        for _ in frontier.moves.hosts({A}.__contains__, lambda: 9.0):
-            pass
-
-        for _ in range(20):
-            if frontier.moves.drain(2):
-                break
-
-        assert sorted(left) == [*(f"http://{A}/{page}" for page in range(1, 5)), f"http://{A}/more"]
-        assert len(frontier) == 0
 
 
 def host_of(frontier, name):

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.frontiers import OK, add, make
-from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.health import SOONEST
@@ -179,16 +178,6 @@ def test_what_would_follow_counts_against_no_kind(db):
     assert [*frontier.core.back.active["a"].bad.values()] == [1]
 
 
-def test_it_is_asked_as_rarely_as_one_that_refuses(db):
-    """From the third URL on the host is asked after 60 seconds, doubled each time."""
-    frontier = make(db, politeness=Mercator(0, 1, 300))
-    add(frontier, *urls(20))
-
-    times = [at for at, *_ in crawl(frontier, lambda *_: 503, until=1000)]
-
-    assert [round(later - sooner) for sooner, later in pairwise(times)] == [2, 2, 60, 120, 240, 480]
-
-
 def test_retry_after_is_the_hosts(db):
     """A single 503 that says how long to wait makes the host fail, and costs no attempt."""
     frontier = make(db)
@@ -213,16 +202,6 @@ def test_nothing_but_failing_urls_is_known(db, bad, count):
 
     assert ended(asked) == dict.fromkeys(urls(count), 200)
     assert len(asked) <= 2 * count + 7
-
-
-@pytest.mark.parametrize("bad", ROW)
-def test_nothing_else_is_ever_known(db, bad):
-    """When the host has been away for HOST_PATIENCE, it is given up."""
-    frontier = make(db)
-    add(frontier, "http://a/")
-
-    assert [final for *_, final in crawl(frontier, lambda *_: bad, until=5 * DAY)].count(True) == 1
-    assert frontier.counters["hosts given up"] == 1
 
 
 @pytest.mark.parametrize("lost", [Status.CONNECTION_LOST, Status.TIMEOUT])
@@ -317,24 +296,6 @@ def test_a_url_in_the_row_that_failed_before_gets_its_attempt_back(db):
     assert [link.attempt for _, link, *_ in asked].count(1) == 1
     attempts = [link.attempt for _, link in frontier.look.first("a", 100, 30.0)]
     assert sorted(attempts)[-2:] == [0, 1]
-
-
-def test_a_kill_in_the_middle_of_a_row(tmp_path):
-    """A row goes on where the last checkpoint left it."""
-    with closing(CrawlDB(tmp_path)) as db:
-        frontier = make(db)
-        add(frontier, *urls(9))
-        assert len(crawl(frontier, lambda *_: 502, until=3)) == 2
-        prepared(db)
-        db.checkpoint()
-    with closing(CrawlDB(tmp_path)) as db:
-        frontier = make(db)
-        now = frontier.next_ready()
-        link = frontier.take(now)
-        frontier.done(link, Outcome(502, 0.1), now)
-
-        assert failures(frontier) == 1
-        assert all(one.attempt == 0 for _, one in frontier.look.first("a", 100, 30.0))
 
 
 @pytest.mark.parametrize("status", [501, 505])

@@ -115,16 +115,6 @@ def test_wrong_uses(words, line):
     assert line in done.stderr
 
 
-def test_the_tools_of_java_are_looked_for(tmp_path, monkeypatch, capsys):
-    """Without Java and Maven its crawlers are skipped, each with a line that names what is not installed."""
-    monkeypatch.setattr("shutil.which", lambda _: None)
-
-    assert peers.build(["heritrix", "bubing"], tmp_path) == []
-    assert capsys.readouterr().out == (
-        "heritrix: skipped: not installed: java, mvn\nbubing: skipped: not installed: java, javac, mvn\n"
-    )
-
-
 def test_what_was_fetched(tmp_path):
     """A page counts once, if it was sent whole; everything else that was asked for is other."""
     world, log = World(1, 2, port=18110), tmp_path / "log"
@@ -164,19 +154,6 @@ def test_a_peer_that_fails(tmp_path, runs, capsys):
     """The end of what it printed is shown, and the status is 1."""
     assert runs(tmp_path, [], ("sh", "-c", "echo no memory; exit 3")) == 1
     assert capsys.readouterr().out.endswith("status 768\nno memory\n")
-
-
-def test_wget_gets_one_seed(tmp_path, web):
-    """Wget crawls all anew for each seed: it gets the first, which leads to all hosts."""
-    for name in ("wget", "wget2"):
-        words = peers.ALL[name].command(tmp_path, tmp_path, web)
-        assert [word for word in words if word.startswith("http")] == ["http://site0.test:1/"]
-
-
-def test_one_program_is_both_spiders(tmp_path, web):
-    """The peer that archives is the same program, and gets a folder to write to."""
-    plain = peers.ALL["spider"].command(tmp_path / "spider", tmp_path, web)
-    assert peers.ALL["spider-warc"].command(tmp_path / "spider-warc", tmp_path, web) == [*plain, str(tmp_path)]
 
 
 def jar(folder, profile):

@@ -23,16 +23,17 @@ class Done:
     stderr: str
 
 
-def command(module, *words, cwd=ROOT, environment=()):
-    """Runs a module to its end, with nothing to read."""
+def command(module, *words, cwd=ROOT, environment=(), stdout=None):
+    """Runs a module to its end, with nothing to read. `stdout` is a path, such as that of a full device."""
     with TemporaryDirectory() as folder:
         outputs = [Path(folder) / name for name in ("stdout", "stderr")]
-        arguments = (module, [*map(str, words)], str(cwd), [*map(str, outputs)], dict(environment))
+        paths = [str(stdout or outputs[0]), str(outputs[1])]
+        arguments = (module, [*map(str, words)], str(cwd), paths, dict(environment))
         process = _forked.Process(target=_run, args=arguments, daemon=True)
         process.start()
         process.join(PATIENCE)
         assert not process.is_alive(), f"{module} {words} has not ended"
-        return Done(process.exitcode, *(output.read_text() for output in outputs))
+        return Done(process.exitcode, "" if stdout else outputs[0].read_text(), outputs[1].read_text())
 
 
 class Started:

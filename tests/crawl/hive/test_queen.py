@@ -111,10 +111,6 @@ class TestReport:
 
 
 class TestQuiet:
-    def test_nothing_to_do(self):
-        """A drone is quiet that has nothing to do, as its checkpoint knows."""
-        assert report().quiet
-
     @pytest.mark.parametrize(
         "busy",
         [
@@ -144,60 +140,6 @@ def later(before, **values):
 
 
 class Test_the_end:
-    def test_twice_in_a_row(self):
-        """It is over when all were quiet, and still are in reports that were surely made later."""
-        queen, first = Queen(), reports(0, 1)
-
-        assert not queen.look(0, first, {0, 1}, MAP).over
-        assert not queen.look(1, first, {0, 1}, MAP).over
-        assert queen.look(2, later(first), {0, 1}, MAP).over
-
-    def test_the_next_report_may_be_older_than_the_look(self):
-        """One beat more is not enough of any drone: it may have been under way."""
-        queen, first = Queen(), reports(0, 1)
-        queen.look(0, first, {0, 1}, MAP)
-        slow = later(first) | {1: replace(first[1], beat=first[1].beat + 1)}
-
-        assert not queen.look(1, slow, {0, 1}, MAP).over
-
-    @pytest.mark.parametrize("change", [{"activity": 1}, {"run": 2}, {"identity": "b"}])
-    def test_something_happened_in_between(self, change):
-        """A drone that has done something, or is another process or another state, is looked at anew."""
-        queen, first = Queen(), reports(0, 1)
-        queen.look(0, first, {0, 1}, MAP)
-        second = later(first)
-        second[1] = replace(second[1], **change)
-
-        assert not queen.look(1, second, {0, 1}, MAP).over
-        assert queen.look(2, later(second), {0, 1}, MAP).over
-
-    @pytest.mark.parametrize("busy", [{"idle": False}, {"unacknowledged": 1}, {"state": State.PAUSED}])
-    def test_one_is_busy(self, busy):
-        """Not while one drone has something to do, and the count begins again after it."""
-        queen, first = Queen(), reports(0, 1)
-        queen.look(0, first, {0, 1}, MAP)
-        second = later(first)
-        queen.look(1, second | {1: replace(second[1], **busy)}, {0, 1}, MAP)
-        third = later(second)
-
-        assert not queen.look(2, third, {0, 1}, MAP).over
-        assert queen.look(3, later(third), {0, 1}, MAP).over
-
-    @pytest.mark.parametrize("alive", [{0}, set()])
-    def test_one_is_away(self, alive):
-        """Not while a member is not heard of, whatever it said last."""
-        queen, first = Queen(), reports(0, 1)
-        queen.look(0, first, {0, 1}, MAP)
-
-        assert not queen.look(1, later(first), alive, MAP).over
-
-    def test_one_was_never_heard(self):
-        """Not before every member has reported."""
-        queen, first = Queen(), reports(0)
-        queen.look(0, first, {0, 1}, MAP)
-
-        assert not queen.look(1, later(first), {0, 1}, MAP).over
-
     def test_one_drains(self):
         """A drone that leaves is waited for until it has retired, away or not."""
         queen, first = Queen(), reports(0, 1) | reports(2, state=State.DRAINING, idle=False)
@@ -220,30 +162,6 @@ class Test_the_end:
         last = later(first, generation=slots.generation)
         queen.look(2, last, {0}, slots)
         assert queen.look(3, later(last), {0}, slots).over
-
-    def test_an_old_map(self):
-        """Not while a drone works by another map than that of today."""
-        queen, first = Queen(), reports(0, 1)
-        slots = MAP.resized((0, 1))
-        queen.look(0, first, {0, 1}, slots)
-
-        assert not queen.look(1, later(first), {0, 1}, slots).over
-
-    def test_a_command_on_its_way(self):
-        """Not before all have carried out the last command: it may bring seeds."""
-        queen, first = Queen(), reports(0, 1, applied=4)
-        queen.look(0, first, {0, 1}, MAP, None, 5)
-
-        assert not queen.look(1, later(first), {0, 1}, MAP, None, 5).over
-
-    def test_another_queen(self):
-        """A new queen looks twice herself."""
-        first = reports(0, 1)
-        Queen().look(0, first, {0, 1}, MAP)
-        queen = Queen()
-
-        assert not queen.look(1, later(first), {0, 1}, MAP).over
-        assert queen.look(2, later(later(first)), {0, 1}, MAP).over
 
 
 class Test_the_map:

@@ -3,14 +3,11 @@
 import pytest
 
 from tests.support.frontiers import over_budget
-from tests.support.moving_hives import Drone, World, hive, run, slot_map, slot_of
+from tests.support.moving_hives import hive, run, slot_map
 from tests.support.seens import bloom, memory
-from webcrawl.base.model import Link, Outcome
-from webcrawl.base.readable import count
+from webcrawl.base.model import Outcome
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import Kind
-from webcrawl.crawl.hive.slot_pieces import ROOM, Parking
-from webcrawl.store.crawldb import CrawlDB
 
 PAGES = [f"http://d{slot}.test/{page}" for slot in range(3) for page in range(3)]
 
@@ -46,34 +43,6 @@ class TestMove:
             run(world, drones)
             assert set(world.fetched.values()) == {1}
 
-    def test_what_comes_meanwhile_is_parked(self, tmp_path):
-        """Links, requests and known-new URLs of a slot that is on its way wait, through a restart, and then go in."""
-        with hive(tmp_path, [0, 0, 0]) as (world, drones):
-            other = drones[1]
-            resize(world, drones, [1, 0, 0])
-            other.learn()
-            record = Link(PAGES[0]).pack()
-            other.moving.receive(Kind.LINKS, [record], world.now)
-            other.moving.receive(Kind.QUEUED, [Link(PAGES[1]).pack()], world.now)
-            other.checkpoint()
-            other.crash()
-            assert (other.seen.pending, len(other.frontier), other.moving.settled) == (0, 0, False)
-
-            run(world, drones)
-
-            assert set(world.fetched) == {PAGES[0], PAGES[1]}
-
-    def test_a_drone_without_slots_gives_all_away(self, tmp_path):
-        """It ends with nothing in its frontier and its seen store, and all of it is fetched elsewhere."""
-        with hive(tmp_path, [0, 0, 0]) as (world, drones):
-            drones[0].found(PAGES)
-            resize(world, drones, [1, 1, 1])
-            run(world, drones)
-
-            assert drones[0].moving.drain(world.now)
-            assert (len(drones[0].frontier), drones[0].seen.pending) == (0, 0)
-            assert set(world.fetched) == set(PAGES)
-
     def test_a_host_on_its_way_is_no_damage(self, tmp_path):
         """A checkpoint in which a host without URLs has come, and its slot has not, is sound."""
         with hive(tmp_path, [0, 0, 0]) as (world, drones):
@@ -107,35 +76,6 @@ class TestMove:
 
             assert drones[0].moving.settled
 
-    def test_a_host_waits_again_after_a_crash_of_its_new_drone(self, tmp_path):
-        """What was asked after the last checkpoint is not known: so what is read again waits its turn again."""
-        with hive(tmp_path, [0, 0, 0]) as (world, drones):
-            drones[0].found(PAGES)
-            drones[0].feed()
-            drones[0].take()
-            drones[0].done("d0.test", Outcome(200, 2.0))
-            resize(world, drones, [1, 0, 0])
-            for drone in drones:
-                drone.learn()
-            work(drones[0])
-            drones[0].checkpoint()
-            drones[0].box.send()
-            world.now += 100.0
-            while drones[1].read():
-                pass
-            work(drones[1])
-            world.now += 20.0
-            drones[1].take()
-            assert list(drones[1].links) == ["d0.test"]
-            drones[1].crash()
-            while drones[1].read():
-                pass
-            work(drones[1])
-            drones[1].take()
-
-            assert not drones[1].links
-            assert drones[1].frontier.next_ready() >= world.now + 20.0
-
     def test_seeds_of_slots_that_were_here_are_sent_on(self, tmp_path):
         """A drone remembers which slots it had at any time, and no others."""
         with hive(tmp_path, [0, 1, 0]) as (world, drones):
@@ -146,17 +86,6 @@ class TestMove:
             assert [drones[1].moving.had(slot) for slot in range(3)] == [True, True, False]
             drones[0].crash()
             assert drones[0].moving.had(0)
-
-    def test_an_older_map_is_passed_over(self, tmp_path):
-        """What was learned stays, through a restart too."""
-        with hive(tmp_path, [0, 0, 0]) as (world, drones):
-            resize(world, drones, [1, 0, 0])
-            run(world, drones)
-            drones[0].moving.learn(world.maps[0])
-            drones[0].crash()
-
-            assert drones[0].moving.map == world.maps[1]
-            assert list(drones[0].moving.owned[:3]) == [0, 1, 1]
 
     def test_domains_stay_if_the_partition_is_by_host(self, tmp_path):
         """Budgets are not moved then; URLs over a budget go when it lets them go on."""
@@ -214,19 +143,6 @@ class TestLoss:
         for host in lost.links:
             del world.flying[host]
 
-    def test_its_slots_come_from_nobody(self, tmp_path):
-        """Others own them at once, and fetch what is found of them again."""
-        with hive(tmp_path, [0, 1, 1], drones=3) as (world, drones):
-            drones[1].found(PAGES[3:])
-            self.lose(world, drones, 1, [0, 0, 2])
-            assert [bool(drone.moving.owned[slot]) for drone, slot in zip(drones, (1, 2), strict=True)] == [True, True]
-            for drone in drones:
-                drone.found(PAGES)
-            run(world, drones)
-
-            assert set(world.fetched) == set(PAGES)
-            assert set(world.fetched.values()) == {1}
-
     @pytest.mark.parametrize("steps", [0, 1, 3, 5, 8, 12, 20, 40])
     @pytest.mark.parametrize("owners", [[0, 0, 0], [2, 2, 2], [0, 2, 0]])
     def test_slots_on_their_way_to_it_go_elsewhere(self, tmp_path, steps, owners):
@@ -245,28 +161,6 @@ class TestLoss:
             assert set(world.fetched) == set(PAGES)
             assert set(world.fetched.values()) == {1}
             assert [drone.moving.settled for drone in drones] == [True, True]
-
-    def test_slots_on_their_way_from_it_are_here(self, tmp_path):
-        """What had come is kept, the rest is said in a line, and hosts that came without their record are asked too."""
-        with hive(tmp_path, [1, 1, 1], drones=3) as (world, drones):
-            drones[1].found(PAGES)
-            drones[1].feed()
-            drones[1].frontier._rotation.refill()
-            resize(world, drones, [0, 1, 1])
-            drones[1].learn()
-            drones[0].learn()
-            while not (pieces := [item for _, letter in drones[1].box.letters for item in letter.items]):
-                drones[1].step()
-            assert pieces[0][:3] == [0, "urls", "d0.test"]
-            drones[0].moving.receive(Kind.SLOT, pieces[:1], world.now)
-            self.lose(world, drones, 1, [0, 2, 2])
-            run(world, drones)
-
-            assert sorted(world.fetched) == sorted(set(PAGES[:3]) & set(world.fetched))
-            assert world.fetched
-            came = f"0 hosts, {count(len(pieces[0][3]), 'URL')}, 0 domains, 0 fingerprints"
-            assert world.complaints == [f"slot 0 is lost with drone 1; of it had come: {came}"]
-            assert all(drone.moving.settled for drone in drones)
 
     def test_a_slot_that_does_not_come_whole_is_told(self, tmp_path):
         """The counts of both sides are compared; the slot is owned all the same."""
@@ -296,43 +190,3 @@ class TestLoss:
 
             assert set(world.fetched) == set(PAGES)
             assert [line for line in world.complaints if "slot 0 did not come whole: 0 hosts" in line]
-
-
-class TestParking:
-    def test_what_is_parked_comes_back_in_order(self, tmp_path):
-        """For each slot, from rows and from memory, through a restart; others' stay."""
-        db = CrawlDB(tmp_path)
-        parking = Parking(db)
-        for number in range(ROOM + 300):
-            parking.put(number % 2, [1, b"%d" % number])
-        parking.save()
-        db.checkpoint()
-        db.close()
-        db = CrawlDB(tmp_path)
-        parking = Parking(db)
-        for number in range(ROOM + 300, ROOM + 900):
-            parking.put(number % 2, [1, b"%d" % number])
-
-        taken = []
-        while items := parking.take(1):
-            assert len(items) <= 256
-            taken += items
-
-        assert taken == [[1, b"%d" % number] for number in range(1, ROOM + 900, 2)]
-        assert parking.take(0)[0] == [1, b"0"]
-        assert parking.take(7) == []
-        db.close()
-
-
-def test_the_gate_is_there_from_the_beginning(tmp_path):
-    """A URL of another drone's host that gets into the frontier is sent on, whatever way it took."""
-    world = World(tmp_path, 2, maps=[slot_map(1, 2, [0, 1])])
-    drone = Drone(world, 0)
-    drone.frontier.add([Link("http://d1.test/").pack()])
-    drone.take()
-
-    assert [(to, letter.kind, letter.items) for to, letter in drone.box.letters] == [
-        (1, Kind.QUEUED, [Link("http://d1.test/").pack()])
-    ]
-    assert slot_of("a.d1.test") == 1
-    drone.close()

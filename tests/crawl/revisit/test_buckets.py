@@ -42,59 +42,6 @@ def test_times_are_kept_to_a_256th_of_a_second():
     assert ticks(1e300) == ticks(float("inf")) == LAST
 
 
-@pytest.mark.parametrize("spread", [1.0, 600.0, DAY, 400 * DAY])
-def test_records_come_in_the_order_of_their_times(db, spread):
-    """Whatever the interval that thousands of records are spread over, the earliest comes first."""
-    random, buckets = Random(1), made(db)
-    times = [NOW + random.randrange(round(spread * TICK)) / TICK for _ in range(20_000)]
-    for number, time in enumerate(times):
-        push(buckets, time, b"%d" % number)
-    assert len(buckets) == 20_000
-    found = popped(buckets)
-    assert len(found) == 20_000
-    if spread > 20:  # of more than 1024 in one second, a part is sorted at a time
-        assert found == sorted(times)
-    assert sorted(found) == sorted(times)
-
-
-def test_a_hundred_thousand_records_of_one_second(db):
-    """All come, once each; no more than a part of them is in memory."""
-    buckets = made(db)
-    for number in range(100_000):
-        push(buckets, NOW, b"%d" % number)
-    assert len(buckets._sorted) <= 2 * module.RUN
-    assert sorted(int(record[5:]) for record in iter(buckets.pop, None)) == [*range(100_000)]
-
-
-def test_later_ones_wait_for_earlier_ones_that_come_meanwhile(db):
-    """A record that is pushed with an earlier time than all that is left comes next."""
-    random, buckets = Random(2), made(db)
-    for _ in range(5000):
-        push(buckets, NOW + random.random() * 30 * DAY)
-    for _ in range(2000):
-        buckets.pop()
-    for _ in range(3000):
-        push(buckets, NOW + random.random() * DAY)
-    found = popped(buckets)
-    assert len(found) == 6000
-    assert found == sorted(found)
-
-
-def test_a_steady_stream_stays_in_order(db):
-    """Each record that is taken comes again later, as in a crawl; what is taken is in order, and nothing is lost."""
-    random, buckets = Random(3), made(db)
-    for _ in range(30_000):
-        push(buckets, NOW + random.random() * 10 * DAY)
-    last = 0.0
-    for _ in range(60_000):
-        at = seconds_of(stamped(buckets.pop()))
-        assert at >= last
-        last = at
-        push(buckets, at + random.expovariate(1 / (5 * DAY)))
-    assert len(buckets) == 30_000
-    assert len(popped(buckets)) == 30_000
-
-
 def test_dividing_takes_a_little_time_at_each_step(db, monkeypatch):
     """While a large bucket is divided, a push moves a few of its records, and so does a pop of what is sorted."""
     moved = 0
@@ -145,34 +92,3 @@ def test_the_number_of_buckets_has_a_limit(db, monkeypatch):
     assert len(found) == 20_000
     backwards = sum(later < earlier for earlier, later in pairwise(found))
     assert backwards < 200
-
-
-def test_it_is_saved(db):
-    """After a checkpoint and a restart the same records come in the same order, also from buckets being divided."""
-    random, buckets = Random(7), made(db)
-    for number in range(30_000):
-        push(buckets, NOW + random.random() * 40 * DAY, b"%d" % number)
-        if number % 3 == 2:
-            buckets.pop()
-        if number % 7919 == 0 or buckets._divided:
-            for _ in buckets.prepare():
-                pass
-            buckets.save()
-            again = Buckets(db, Pool(Blocks(db, "revisit"), 1 << 20, inline=BLOCK))
-            assert len(again) == len(buckets)
-    buckets.save()
-    again = made(db)
-    assert len(again) == len(buckets) == 20_000
-    assert popped(again) == sorted(popped(buckets))
-
-
-def test_an_empty_one_leaves_no_blocks(db):
-    """When all records are taken, no block stays behind on disk."""
-    random, buckets = Random(8), made(db, memory=1 << 14)
-    for _ in range(20_000):
-        push(buckets, NOW + random.random() * DAY, b"x" * 50)
-    buckets.save()
-    popped(buckets)
-    buckets.save()
-    assert db.query("SELECT count(*) FROM revisit") == [(0,)]
-    assert db.named(module.BUCKET) == []

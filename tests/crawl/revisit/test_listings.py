@@ -24,7 +24,6 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 KEYS = st.integers(0, 2**64 - 1)
-ENTRIES = st.lists(st.tuples(KEYS | st.integers(0, 9), st.integers(0, 2**32 - 1)))
 
 
 @pytest.fixture
@@ -40,34 +39,6 @@ def compare(listed, entries, listing=1, **options):
 
 
 class TestCompare:
-    def test_the_first_time_all_is_new(self, listed):
-        """Nothing can be newer than what nobody knows."""
-        new, newer, found = compare(listed, [(5, 100), (3, 0)])
-        assert (new, newer, found.first, found.kept) == ([5, 3], [], True, 2)
-
-    def test_a_later_date_is_newer(self, listed):
-        """An equal date says nothing, and neither does an earlier one or none."""
-        compare(listed, [(1, 100), (2, 100), (3, 100), (4, 100)])
-        new, newer, found = compare(listed, [(4, 0), (3, 99), (2, 100), (1, 101)])
-        assert (new, newer, found.first) == ([], [1], False)
-
-    def test_positions_are_in_document_order(self, listed):
-        """Whatever the order of keys."""
-        compare(listed, [(9, 1), (2, 1), (7, 1)])
-        assert compare(listed, [(9, 2), (4, 1), (2, 2), (3, 1), (7, 2)])[:2] == ([4, 3], [9, 2, 7])
-
-    def test_what_is_gone(self, listed):
-        """It is new when it comes back."""
-        compare(listed, [(1, 100), (2, 100)])
-        assert compare(listed, [(1, 100)])[2].kept == 1
-        assert compare(listed, [(1, 100), (2, 200)])[:2] == ([2], [])
-
-    def test_an_empty_listing(self, listed):
-        """It is known that it had nothing."""
-        assert compare(listed, [])[2].first
-        assert not compare(listed, [])[2].first
-        assert compare(listed, [(1, 5)])[:2] == ([1], [])
-
     def test_a_first_date_later_than_the_last_look(self, listed):
         """A listing that begins to have dates signals only changes since it was read."""
         compare(listed, [(1, 0), (2, 0)], now=1000.0)

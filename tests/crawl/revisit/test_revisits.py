@@ -1,7 +1,6 @@
 """Which pages are fetched again, and when: in order of due time, within the budget, never too soon."""
 
 from collections import Counter
-from contextlib import closing
 from itertools import pairwise
 from math import inf, nan
 
@@ -9,7 +8,6 @@ import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.crawl.revisit.revisits import FAR, FLOOR, LOOK
-from webcrawl.store.crawldb import CrawlDB
 
 
 def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
@@ -24,26 +22,6 @@ def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
 
 def taken(revisits, now, most=1000):
     return [int(record.url.rpartition("/")[2]) for record in revisits.take(now, most)]
-
-
-def test_pages_come_in_order_of_due_time(db):
-    """Who has been due for the longest comes first, and a page that is kept is told where the queue is."""
-    revisits, policy = kept(db, [-1, -3, -2], rate=1.0)
-    assert taken(revisits, NOW) == [1]
-    assert taken(revisits, NOW + 2) == [2, 0]
-    assert len(revisits) == 0
-    revisits.keep(page(9), NOW)
-    assert policy.places[-1] == NOW - 1
-    revisits.take(NOW + DAY + 9, 9)
-    assert len(revisits) == 0
-
-
-def test_no_more_than_asked_for(db):
-    """`most` bounds what is given, and what is not given stays within the budget."""
-    revisits, _ = kept(db, [-3, -2, -1], rate=3.0)
-    assert revisits.take(NOW, 0) == []
-    assert taken(revisits, NOW + 1, 2) == [0, 1]
-    assert taken(revisits, NOW + 1) == [2]
 
 
 def test_the_budget_is_a_rate(db):
@@ -75,13 +53,6 @@ def test_no_budget_no_pages(db):
     taken(revisits, NOW)  # the first one is free
     assert taken(revisits, NOW + DAY) == []
     assert revisits.next_take(NOW + DAY) is None
-
-
-def test_nothing_waits(db):
-    """Without records there is nothing to take, at any time."""
-    revisits = made(db, Told())
-    assert revisits.take(NOW, 5) == []
-    assert revisits.next_take(NOW) is None
 
 
 def test_pages_are_taken_early(db):
@@ -198,27 +169,6 @@ def test_an_own_due_time(db):
     revisits.retry(page(1), NOW, 5)
     assert policy.places == []
     assert revisits.next_take(NOW) == NOW + 5
-
-
-def test_it_is_part_of_the_checkpoint(tmp_path):
-    """After a kill all is as it was at the checkpoint, with the policy's state; what came since is forgotten."""
-    with closing(CrawlDB(tmp_path)) as db:
-        revisits, _ = kept(db, [-3.0, -2.0, -1.0], rate=5.0)
-        resting = page(7, NOW)
-        revisits.retry(resting, NOW - 9, 0)
-        assert taken(revisits, NOW, 1) == [0]
-        for _ in db.prepare():
-            pass
-        db.checkpoint()
-        assert taken(revisits, NOW + 1) == [1, 2]
-        revisits.keep(page(9), NOW)
-    with closing(CrawlDB(tmp_path)) as db:
-        policy = Told()
-        revisits = made(db, policy, rate=100.0)
-        assert policy.restored == b"state"
-        assert len(revisits) == 3
-        revisits.take(NOW, 0)
-        assert taken(revisits, NOW + FLOOR) == [7, 1, 2]
 
 
 def test_few_records_are_looked_at_in_vain(db):

@@ -36,26 +36,6 @@ def agrees(root):
     return indexed(root) == [(line["ordinal"], line["url"]) for line in written(root)]
 
 
-def test_a_run_ends_with_all_pages(tmp_path, open_):
-    """After the last checkpoint the index is completed."""
-    texts = open_()
-    add(texts, 5)
-    texts.stop()
-
-    assert indexed(tmp_path) == [(number, URL % number) for number in range(5)]
-
-
-def test_only_what_a_checkpoint_has(tmp_path, open_):
-    """A page gets into the index after the checkpoint that has it."""
-    texts = open_()
-    add(texts, 2)
-    texts.checkpoint()
-    add(texts, 2)
-    texts.wait()
-
-    assert len(indexed(tmp_path)) == 2
-
-
 def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch, caplog):
     """Pages of the last checkpoint that the index lacks are read from the text files again, and told."""
     caplog.set_level(logging.INFO, text_index.__name__)
@@ -74,32 +54,6 @@ def test_what_a_crash_left_out_is_added(tmp_path, open_, monkeypatch, caplog):
 
     assert len(indexed(tmp_path)) == 4
     assert agrees(tmp_path)
-
-
-def test_many_commits(tmp_path, open_, monkeypatch):
-    """Portions begin and end anywhere in members and files."""
-    monkeypatch.setattr(text_index, "PAGES", 3)
-    texts = open_(max_size=1)
-    for count in (1, 7, 0, 2, 5):
-        add(texts, count)
-        texts.checkpoint()
-    texts.stop()
-
-    assert len(indexed(tmp_path)) == 15
-    assert agrees(tmp_path)
-
-
-def test_an_index_that_was_removed(tmp_path, open_):
-    """It is made anew of the text files."""
-    texts = open_(max_size=1)
-    add(texts, 3)
-    texts.checkpoint()
-    add(texts, 3)
-    texts.stop()
-    shutil.rmtree(tmp_path / "index")
-    open_().stop()
-
-    assert len(indexed(tmp_path)) == 6
 
 
 def test_an_index_that_is_wanted_later(tmp_path, open_):

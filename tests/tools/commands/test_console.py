@@ -1,12 +1,13 @@
 """What commands print, answers that cannot be printed, and numbers on a command line."""
 
+import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from scrapy.exceptions import UsageError
 
+from tests.support.commands import command
 from tests.support.jobs import stopped
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
@@ -19,14 +20,12 @@ LINE = "1.0\t0\t30\thttp://a/{}\tlink\t1\t200\n"
 
 def said_to(output, words):
     """The exit status and what is on standard error, but for the note that the crawl does not run."""
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *map(str, words)],
-        stdout=output,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    return done.returncode, "".join(line for line in done.stderr.splitlines(True) if not line.endswith(NOTE))
+    done = command("scrapy", *words, stdout=output)
+    return done.returncode, without_note(done.stderr)
+
+
+def without_note(said):
+    return "".join(line for line in said.splitlines(True) if not line.endswith(NOTE))
 
 
 OF_A_CRAWL = {  # before and after its folder
@@ -52,8 +51,7 @@ def _words(request, tmp_path):
 
 def test_a_full_disk_is_no_traceback(words):
     """What does not fit on the disk ends a command with a line and a status that is not 0."""
-    with Path("/dev/full").open("w") as full:
-        status, error = said_to(full, words)
+    status, error = said_to("/dev/full", words)
 
     assert status != 0
     assert error.splitlines()[0] == FULL
@@ -71,8 +69,8 @@ def test_a_full_disk_is_not_that_of_the_crawl(tmp_path, name):
     stopped(tmp_path / "job")
     (tmp_path / "hive").mkdir()
     HiveFolder(tmp_path / "hive").write(Founding("web", "web", "domain", 1, (0,)))
-    with Path("/dev/full").open("w") as full:
-        assert said_to(full, words[name]) == (1, f"{FULL}\n")
+
+    assert said_to("/dev/full", words[name]) == (1, f"{FULL}\n")
 
 
 @pytest.mark.parametrize("name", ["account", "report"])
@@ -82,7 +80,7 @@ def test_a_full_disk_is_named(tmp_path, name):
     page.symlink_to("/dev/full")
     site = ["site.test"] if name == "account" else []
 
-    status, error = said_to(subprocess.DEVNULL, [name, stopped(tmp_path / "job"), *site, "-o", page])
+    status, error = said_to(os.devnull, [name, stopped(tmp_path / "job"), *site, "-o", page])
     assert (status, error) == (1, f"{page}: No space left on device\n")
 
 
@@ -91,15 +89,17 @@ def test_a_reader_may_have_read_enough(words):
     """A pipe that is closed before all is written is no error: `scrapy lab walks … | head`."""
     with subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, text=True) as reader:
         reader.wait()
+        run = [sys.executable, "-m", "scrapy", *map(str, words)]
+        done = subprocess.run(run, stdout=reader.stdin, stderr=subprocess.PIPE, text=True, check=False)
 
-        assert said_to(reader.stdin, words) == (0, "")
+    assert (done.returncode, without_note(done.stderr)) == (0, "")
 
 
 @pytest.mark.campaign
 def test_nobody_may_want_to_read(words):
     """A standard output that is closed from the start (`>&-`) is no error."""
-    command = " ".join(f"'{word}'" for word in (sys.executable, "-m", "scrapy", *words))
-    done = subprocess.run(["/bin/sh", "-c", f"{command} >&-"], stderr=subprocess.PIPE, text=True, check=False)
+    line = " ".join(f"'{word}'" for word in (sys.executable, "-m", "scrapy", *words))
+    done = subprocess.run(["/bin/sh", "-c", f"{line} >&-"], stderr=subprocess.PIPE, text=True, check=False)
 
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
 

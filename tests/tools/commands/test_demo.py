@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.commands import Done, command
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
 from webcrawl.lab.commands.demo import own_settings
@@ -137,24 +138,20 @@ def test_kill(tmp_path, monkeypatch):
         (["-s", "FRONTIER_LEVELS=0"], "FRONTIER_LEVELS = '0': must be a whole number from 1 to 1000"),
     ],
 )
-def test_an_impossible_option_or_setting_leaves_nothing_behind(tmp_path, monkeypatch, options, line):
+def test_an_impossible_option_or_setting_leaves_nothing_behind(tmp_path, options, line):
     """An impossible option or setting is one line and exit status 1, and leaves nothing behind."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with demo(*options) as process:
-        said, errors = process.communicate(timeout=120)
+    done = command("scrapy", "demo", *options, environment={"TMPDIR": str(tmp_path)})
 
-    assert (process.returncode, said, errors) == (1, "", f"{line}\n")
+    assert done == Done(1, "", f"{line}\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_existing_crawl_is_refused(tmp_path):
     """A JOBDIR with a crawl in it is refused, because that crawl's web no longer exists."""
     (tmp_path / "state").mkdir()
-    with demo("-s", f"JOBDIR={tmp_path}") as process:
-        said, errors = process.communicate(timeout=120)
+    done = command("scrapy", "demo", "-s", f"JOBDIR={tmp_path}")
 
-    assert (process.returncode, said) == (1, "")
-    assert errors == f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n"
+    assert done == Done(1, "", f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n")
 
 
 def test_it_has_webcrawls_settings_in_any_project():
@@ -170,8 +167,7 @@ def test_it_has_webcrawls_settings_in_any_project():
 
 def test_a_log_file_that_cannot_be_opened():
     """A LOG_FILE that cannot be opened is refused in one line."""
-    with demo("--hosts", 2, "--seconds", 1, "-s", "LOG_FILE=/nowhere/demo.log") as process:
-        said, errors = process.communicate(timeout=120)
+    done = command("scrapy", "demo", "--hosts", 2, "--seconds", 1, "-s", "LOG_FILE=/nowhere/demo.log")
 
     why = "must be a file that can be written to (No such file or directory)"
-    assert (process.returncode, said, errors) == (1, "", f"LOG_FILE = /nowhere/demo.log: {why}\n")
+    assert done == Done(1, "", f"LOG_FILE = /nowhere/demo.log: {why}\n")
