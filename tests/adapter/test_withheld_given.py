@@ -21,7 +21,7 @@ class Forbids:
 
     def withholds(self, link, exchange):
         self.judged.append((link.url, exchange.body))
-        exchange.notes += ("withheld:header",)
+        exchange.state.notes += ("withheld:header",)
         return True
 
 
@@ -40,7 +40,7 @@ def test_those_who_read_pages_beside_the_crawl_get_no_body():
     response, _, trip = given(Reader.BOTH, link=Link(URL))
 
     assert (response.body, response.flags) == (b"", [FLAG])
-    assert trip.withheld.notes == ("withheld:header",)
+    assert trip.withheld.state.notes == ("withheld:header",)
 
 
 @pytest.mark.parametrize("link", [Link(URL), None], ids=["callback", "awaited"])

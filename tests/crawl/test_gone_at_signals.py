@@ -33,7 +33,7 @@ def told(web, document):
 
 def judged(web):
     """What the table of changes and the figures say of each answer."""
-    found = [page.exchange.revisit for page in web.pages if page.url == web.url("/a")]
+    found = [page.exchange.state.revisit for page in web.pages if page.url == web.url("/a")]
     return [(str(one.change), one.by) for one in found if one is not None]
 
 

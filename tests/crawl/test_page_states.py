@@ -100,7 +100,7 @@ class TestWhatIsProcessed:
         one.run(HOUR)
 
         assert one.changes("/") == ["new", "changed"]
-        assert one.pages[-1].exchange.revisit.change == "changed"
+        assert one.pages[-1].exchange.state.revisit.change == "changed"
         assert processed(one, "/") == [B.body]
 
     @pytest.mark.parametrize("kill", [False, True])
@@ -118,7 +118,7 @@ class TestWhatIsProcessed:
         one.run(HOUR)
 
         last = {page.url: page for page in one.pages}
-        assert [last[one.url(path)].exchange.revisit.change for path in ("/same", "/becomes")] == ["unchanged"] * 2
+        assert [last[one.url(path)].exchange.state.revisit.change for path in ("/same", "/becomes")] == ["unchanged"] * 2
 
 
 class TestWhatIsSaid:

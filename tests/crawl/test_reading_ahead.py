@@ -24,7 +24,7 @@ class Visitor:
         self.threads.append(threading.current_thread())
         if self.error is not None:
             raise self.error
-        exchange.found = "links"
+        exchange.state.found = "links"
 
 
 async def _awaited(waits):
@@ -37,7 +37,7 @@ def read(size, *, error=None, path="", begins=b""):
     waits = ReadingAhead(visitor)(Trip(Link("http://a.test/", path), exchange=answer))
     if waits is not None:
         asyncio.run(_awaited(waits))
-    return visitor, answer.found
+    return visitor, answer.state.found
 
 
 def test_a_large_page_is_read_in_a_thread():
@@ -105,7 +105,7 @@ def read_pdf(pdfs, **answer):
             ahead.close()
 
     asyncio.run(all_of_it())
-    return answer.found
+    return answer.state.found
 
 
 def test_pdfs_have_a_thread_of_their_own():

@@ -29,7 +29,7 @@ def test_it_is_noted_and_counted_once(tmp_path, before):
     """Also if somebody else has recognised it, who has noted nothing."""
     one, found = visited(tmp_path, MISSING, recognised=before)
 
-    assert (one.recognised, one.notes) == ("soft404", ("soft404",))
+    assert (one.state.recognised, one.state.notes) == ("soft404", ("soft404",))
     assert found == {"recognised/soft404": 1}
 
 
@@ -38,13 +38,13 @@ def test_a_page_has_no_note(tmp_path, before, body):
     """And what somebody has found to be a page is recognised no second time."""
     one, found = visited(tmp_path, body, recognised=before)
 
-    assert (one.recognised, one.notes, found) == ("", (), {})
+    assert (one.state.recognised, one.state.notes, found) == ("", (), {})
 
 
 def test_a_document_has_all_that_its_scripts_make(tmp_path):
     """It is no shell any more; one that stayed as it was sent is."""
-    assert visited(tmp_path / "sent", SHELL)[0].recognised == "shell"
-    assert visited(tmp_path / "rendered", SHELL, rendered=True)[0].recognised == ""
+    assert visited(tmp_path / "sent", SHELL)[0].state.recognised == "shell"
+    assert visited(tmp_path / "rendered", SHELL, rendered=True)[0].state.recognised == ""
 
 
 OPEN, READ, SHUT = Verdict.ALLOWED, Verdict.FORBIDDEN, Verdict.WAIT

@@ -32,7 +32,7 @@ class Job:
 
     def end(self, judged, status=200):
         answer = exchange(URL, b"body", status=status)
-        answer.revisit = judged
+        answer.state.revisit = judged
         self.counts.hear(Link(URL), Outcome(status), answer)
 
 

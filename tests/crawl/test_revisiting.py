@@ -230,7 +230,7 @@ class TestAnswers:
             one.documents["/"] = Document(b"<!-- %d --><p>%b" % (turn, text))
             one.run(HOUR)
 
-        found = [page.exchange.revisit for page in one.pages]
+        found = [page.exchange.state.revisit for page in one.pages]
         assert [str(each.change) for each in found] == ["new", "changed", "changed", "changed", "changed"]
         assert [each.by for each in found] == [None, "text", "digest", "digest", "digest"]
 
@@ -249,7 +249,7 @@ class TestAnswers:
         one.run(HOUR)
 
         assert one.changes("/") == ["new", "unchanged"]  # the second is a 304, and nobody's page
-        assert one.pages[-1].exchange.revisit is None
+        assert one.pages[-1].exchange.state.revisit is None
         assert one.known == 1
 
     def test_an_etag_that_is_a_wildcard(self, web):
@@ -304,7 +304,7 @@ class TestAnswers:
         one.finish(link, exchange, outcome)
         one.run(3 * HOUR)
 
-        assert exchange.revisit is None
+        assert exchange.state.revisit is None
         assert one.changes("/")[-1] == "unchanged"
 
     def test_an_empty_body(self, web):

@@ -62,7 +62,7 @@ def answered(process, answers, path="", before=None):
             ahead.close()
 
     asyncio.run(all_of_it())
-    return [trip.exchange.scored for trip in trips]
+    return [trip.exchange.state.scored for trip in trips]
 
 
 def html(number=1, **more):
@@ -111,7 +111,7 @@ def test_after_deaths_the_scorer_rests(caplog):
             waits = ahead(Trip(Link("http://a.test/"), exchange=one))
             if waits is not None:
                 await waits
-            yield one.scored
+            yield one.state.scored
         ahead.close()
 
     async def collected():

@@ -29,7 +29,7 @@ class TestShells:
             pages = [visit(visitor, f"http://site{number}.test/", LARGE) for number in range(3)]
 
             assert [bool(page.found) for page in pages] == [True, False, False]
-            assert not pages[1].exchange.followed
+            assert not pages[1].exchange.state.followed
             assert submitted(crawl) == 1
 
     def test_without_links_it_does_not_count(self, tmp_path):
@@ -55,7 +55,7 @@ class TestShells:
             pages = [visit(visitor, f"http://a.test/{number}", LARGE) for number in range(3)]
 
             assert all(page.found for page in pages)
-            assert not any(page.exchange.followed for page in pages)
+            assert not any(page.exchange.state.followed for page in pages)
             assert len(crawl.parts.content) == 1
 
     def test_what_new_content_leaves(self, tmp_path):
@@ -74,6 +74,6 @@ class TestShells:
             crawl.checkpoint()
             visit(visitor, "http://c.test/")
         with crawling(tmp_path) as (_, visitor):
-            found = [visit(visitor, f"http://{host}.test/").exchange.followed for host in ("b", "c", "www.c")]
+            found = [visit(visitor, f"http://{host}.test/").exchange.state.followed for host in ("b", "c", "www.c")]
 
             assert found == [False, True, False]

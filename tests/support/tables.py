@@ -61,13 +61,13 @@ class Job:
     def visit(self, url, judged, status=200, headers=(), started=NOW):
         """A page that is fetched again ends."""
         answer = exchange(url, b"<p>body" if status == 200 else b"", status=status, headers=headers, started=started)
-        answer.revisit = judged
+        answer.state.revisit = judged
         self.end(Link(url), Outcome(status, 0.1, at=NOW, ended=1.0), answer)
 
     def end(self, link, outcome, answer=None, page=None):
         """Any URL ends."""
         if self.archive is not None and answer is not None:
-            answer.archived = self.archive.write(link, answer, duplicate=False, metadata={})
+            answer.state.archived = self.archive.write(link, answer, duplicate=False, metadata={})
         if page is not None and self.tables is not None:
             self.tables.visit(page)
         if page is not None and self.documents is not None:

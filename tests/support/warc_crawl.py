@@ -3,7 +3,7 @@
 import random
 
 from tests.support.saving import prepared
-from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, PageState, Timings
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
@@ -72,7 +72,8 @@ def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **
         "started": NOW,
         "timings": Timings(total=0.1234),
     }
-    return Exchange(**{**values, **changes})
+    found = {name: changes.pop(name) for name in [*changes] if hasattr(PageState, name)}
+    return Exchange(**{**values, **changes}, state=PageState(**found))
 
 
 def chunked(url, body, size=10):

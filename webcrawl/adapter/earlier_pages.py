@@ -190,10 +190,10 @@ class Since:
 
     async def compare(self, exchange: Exchange) -> None:
         """Notes in an answer that the earlier crawl has its payload."""
-        if exchange.refers is None and is_payload(exchange):
-            exchange.refers = await self._asked(self._earlier.of_answer, exchange)
-            if exchange.refers is None and self._servers is not None:
-                exchange.refers = await self._servers.holder(exchange)
+        if exchange.state.refers is None and is_payload(exchange):
+            exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
+            if exchange.state.refers is None and self._servers is not None:
+                exchange.state.refers = await self._servers.holder(exchange)
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
         """Return a thread's finding; counts what could not be read meanwhile."""

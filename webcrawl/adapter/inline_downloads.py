@@ -217,7 +217,7 @@ class Inline:
         try:
             kept = crawl.books.answered(link, via, kind, outcome, exchange, last=later is None)
             if kept and exchange is not None and not trip.private:
-                exchange.again = later is not None
+                exchange.state.again = later is not None
                 crawl.archive(link, exchange)
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not kept
             crawl.fail(error)

@@ -91,7 +91,7 @@ def withheld_given(visitor: Visitor, request: Request, response: Response, reade
     if trip is not None:
         trip.withheld = exchange
         if trip.exchange is not None:  # the host was asked, and its answer was not what the middleware gives
-            trip.exchange.notes += exchange.notes
+            trip.exchange.state.notes += exchange.state.notes
     if trip is None or reader is Reader.CALLBACKS:
         raise _refused()
     return response.replace(body=b"", flags=[*response.flags, FLAG])

@@ -360,9 +360,44 @@ class Withheld(NamedTuple):
     wire: int
 
 
+class PageState:
+    """What the crawl finds out about an answer: each field is written by the stage that decides it.
+
+    The defaults are the class's own, because few answers have more than one or two others.
+    """
+
+    links_cut = 0  # links that are not followed because the page has too many
+    followed = False  # although the body was seen elsewhere
+    duplicate = False  # the body was seen before
+    notes: tuple[str, ...] = ()  # what else the crawl log says of it
+    found: Any = None  # the Found of a large body that was read ahead
+    archived: Archived | None = None  # where, once the archive has it
+    same_since = 0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
+    copy_of = ""  # the URL of that answer, if it is another's
+    is_original = False  # the archive has the payload in its own record
+    recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
+    revisit: Any = None  # what it says of a page that is fetched again
+    refers: Referred | None = None  # an earlier crawl has this payload
+    since: Change | None = None  # what the page has become since an earlier crawl; None: that had no such page
+    said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
+    scored: Scored | None = None  # what a SCORER says of it
+    withheld: Withheld | None = None  # there was a body, and it is not kept
+    again = False  # the URL is asked for again after this answer
+
+    def __init__(self, **found: Any) -> None:
+        vars(self).update(found)
+
+    def but(self, **found: Any) -> PageState:
+        """The same of another answer, of which this is known."""
+        return PageState(**{**vars(self), **found})
+
+    def __repr__(self) -> str:
+        return f"PageState({vars(self)})"
+
+
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer as bytes: what the archive keeps and the page is made of."""
+    """One request and its answer as bytes: what the archive keeps and the page is made of. `state` has all else."""
 
     url: str
     request: bytes  # what was sent, exactly: the head, and the body if there was one
@@ -379,30 +414,12 @@ class Exchange:
     flaws: tuple[str, ...] = ()  # what was wrong with an answer that could still be used
     tls: str = ""  # version and cipher suite of the encrypted connection
     certificate: str = ""  # the server's, as SHA-256 of its DER in hexadecimal, with the algorithm's label
-    links_cut: int = 0  # links that are not followed because the page has too many
-    followed: bool = False  # although the body was seen elsewhere
-    duplicate: bool = False  # the body was seen before
-    notes: tuple[str, ...] = ()  # what else the crawl log says of it
-    found: Any = field(default=None, repr=False, compare=False)  # the Found of a large body that was read ahead
-    archived: Archived | None = field(default=None, repr=False, compare=False)  # where, once the archive has it
-    same_since: float = (
-        0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
-    )
-    copy_of: str = ""  # the URL of that answer, if it is another's
-    is_original: bool = field(default=False, repr=False, compare=False)  # the archive has the payload in its own record
-    recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
-    revisit: Any = field(default=None, repr=False, compare=False)  # what it says of a page that is fetched again
     made_by: str = ""  # somebody else's download handler: the head is put together, and the request is not known
     protocol: str = ""  # what such a handler spoke, if it says so; of our own client h2, or nothing
     claim: Any = field(default=None, repr=False, compare=False)  # on room for a long body, given back with the exchange
     rendered: bool = False  # the body is the document that a browser made of the payload
-    refers: Referred | None = None  # an earlier crawl has this payload
     unmodified: bool = False  # the server sent no body, as 304: that of the earlier capture is here
-    since: Change | None = None  # what the page has become since an earlier crawl; None: that had no such page
-    said: tuple[int, int] = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
-    scored: Scored | None = field(default=None, repr=False, compare=False)  # what a SCORER says of it
-    withheld: Withheld | None = None  # there was a body, and it is not kept
-    again: bool = False  # the URL is asked for again after this answer
+    state: PageState = field(default_factory=PageState, repr=False, compare=False)  # what is found out about it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
     _names: set[bytes] | None = field(default=None, init=False, repr=False, compare=False)
@@ -434,12 +451,12 @@ class Exchange:
     @property
     def size(self) -> int:
         """Bytes of the payload, as it came."""
-        return len(self.payload) if self.withheld is None else self.withheld.size
+        return len(self.payload) if self.state.withheld is None else self.state.withheld.size
 
     @property
     def received(self) -> int:
         """Bytes that came, head and all."""
-        return len(self.head) + (len(self.wire) if self.withheld is None else self.withheld.wire)
+        return len(self.head) + (len(self.wire) if self.state.withheld is None else self.state.withheld.wire)
 
     @property
     def digest(self) -> str:

@@ -72,7 +72,7 @@ def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) 
 
 def _visible(page: Page) -> str:
     """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it; of others nothing."""
-    ahead: Found | None = page.exchange.found if page.exchange is not None else None
+    ahead: Found | None = page.exchange.state.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
     shown = shown_text.visible(page.legible, page.header("content-type"), page.find_encoding())
@@ -127,7 +127,7 @@ def _preferences(page: Page) -> Preferences:
 
 
 def _score(page: Page) -> float | None:
-    scored = page.exchange.scored if page.exchange is not None else None
+    scored = page.exchange.state.scored if page.exchange is not None else None
     return scored.score if scored is not None else None
 
 

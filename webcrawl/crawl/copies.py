@@ -67,7 +67,7 @@ class ReadCopies(Feature):
         if notes:
             self._read(page, exchange)
             if page.links:
-                exchange.followed = True
+                exchange.state.followed = True
                 for note in notes:
                     self._content.seen(note)
         elif copy is not Copy.KNOWN and _may_have_links(exchange):

@@ -220,8 +220,8 @@ class Crawl:
         if parts.halfway:
             parts.halfway.finished(link.url)
         asked, final = outcome.ended > 0.0, True
-        if exchange is not None and exchange.recognised and not link.request:
-            outcome.wall = wall_of(exchange.recognised, robots=link.is_prerequisite)
+        if exchange is not None and exchange.state.recognised and not link.request:
+            outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
         if asked:
             if parts.ending.listens:
                 parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
@@ -233,7 +233,7 @@ class Crawl:
         if ends:
             self._count_page(link, outcome, exchange)
         if not asked:
-            parts.log.finished(link, outcome, None, ["unasked", *(withheld.notes if withheld is not None else ())])
+            parts.log.finished(link, outcome, None, ["unasked", *(withheld.state.notes if withheld is not None else ())])
         elif ends:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])
@@ -267,15 +267,15 @@ class Crawl:
         counters[f"status/{status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received
-            if exchange.refers is not None:
+            if exchange.state.refers is not None:
                 count_known(counters, exchange)
-            if exchange.since is not None:
-                counters[f"since/{exchange.since}"] += 1
+            if exchange.state.since is not None:
+                counters[f"since/{exchange.state.since}"] += 1
 
     def _count_page(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Count an answer of status 2xx, unless a wall gave it or its URL is no page's; statistics do the same."""
         if 200 <= outcome.status < 300 and may_be_page(link.path):
-            notes = exchange.notes if exchange is not None else ()
+            notes = exchange.state.notes if exchange is not None else ()
             self.parts.counters[PAGES] += not (notes and walled(notes))
 
     def _ended(self, outcome: Outcome) -> float:

@@ -85,7 +85,7 @@ def notes_of(link: Link, exchange: Exchange | None) -> list[str]:
 
 def _of_revisit(exchange: Exchange | None) -> list[str]:
     """Of a page that was fetched again; `same-text`: other bytes that show the same."""
-    found = exchange.revisit if exchange is not None else None
+    found = exchange.state.revisit if exchange is not None else None
     if found is None:
         return ["revisit"]
     same = found.change is Change.CHANGED and found.by is By.DIGEST
@@ -95,11 +95,11 @@ def _of_revisit(exchange: Exchange | None) -> list[str]:
 def _of_answer(exchange: Exchange) -> list[str]:
     """Of what was not taken whole, not processed or not stored, and what others have noted."""
     notes = [f"truncated:{exchange.truncated}"] if exchange.truncated else []
-    if exchange.duplicate:
+    if exchange.state.duplicate:
         notes.append("duplicate:digest")  # Heritrix's words
-    if exchange.followed:
+    if exchange.state.followed:
         notes.append("seen:followed")
-    if exchange.refers is not None:
+    if exchange.state.refers is not None:
         notes.append(note_of(exchange))
-    notes += exchange.notes
-    return [*notes, f"links_cut:{exchange.links_cut}"] if exchange.links_cut else notes
+    notes += exchange.state.notes
+    return [*notes, f"links_cut:{exchange.state.links_cut}"] if exchange.state.links_cut else notes

@@ -179,11 +179,11 @@ class InlineDownloads:
         self._counters["inline/failures"] += outcome.status < 0
         if exchange is not None:
             self._counters["bytes"] += exchange.received
-            if exchange.refers is not None:
+            if exchange.state.refers is not None:
                 count_known(self._counters, exchange)
         if last:
             notes = [f"truncated:{exchange.truncated}"] if exchange is not None and exchange.truncated else []
-            if exchange is not None and exchange.refers is not None:
+            if exchange is not None and exchange.state.refers is not None:
                 notes.append(note_of(exchange))
             self._log.finished(link, outcome, exchange, [NOTE, *notes])
         return True

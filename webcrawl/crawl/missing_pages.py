@@ -42,7 +42,7 @@ class MissingPages:
     def heard(self, link: Link, exchange: Exchange, recogniser: Recogniser) -> None:
         """The answer came. If it is something else than a page, nothing follows from it."""
         kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
-        exchange.recognised = PROBE
+        exchange.state.recognised = PROBE
         shown = None
         if 200 <= exchange.status < 300 and kind in ("", SOFT404):
             shown = recogniser.probe(link.url, exchange.headers, exchange.body)

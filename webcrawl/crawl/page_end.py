@@ -89,14 +89,14 @@ class PageEnd:
         link, outcome, exchange, archive = trip.link, trip.outcome, trip.exchange, self._archiving.archive
         if link is not None and outcome is not None and exchange is not None:
             is_plain = outcome.status == HTTPStatus.OK and not outcome.short
-            exchange.again = not is_plain and self._crawl.will_retry(link, outcome)
-        if exchange is None or not exchange.again:  # else our network has turned out to be away since its page was made
+            exchange.state.again = not is_plain and self._crawl.will_retry(link, outcome)
+        if exchange is None or not exchange.state.again:  # else our network has turned out to be away since its page was made
             for write in trip.writes or ():
                 write()
         if link is not None:
             if not trip.visited:  # nobody has made its page
                 self._without_page(trip, link)
-            if archive is not None and trip.exchange is not None and not trip.exchange.archived:
+            if archive is not None and trip.exchange is not None and not trip.exchange.state.archived:
                 archive(link, trip.exchange)
             again = self._crawl.finish(link, trip.outcome or NO_OUTCOME, trip.exchange, trip.withheld)
             if self._count_retry is not None and (again or link.tried):

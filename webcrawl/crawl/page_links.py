@@ -85,7 +85,7 @@ class PageReading:
             sitemap = is_sitemap(link.path)
             reader = self._of_sitemaps[1] if sitemap else self._ahead
             body = exchange.body if sitemap else exchange.body[: self.most]
-            exchange.found = reader.links(body, exchange.content_type, link.url, headers=exchange.headers)
+            exchange.state.found = reader.links(body, exchange.content_type, link.url, headers=exchange.headers)
 
     def read(self, page: Page, exchange: Exchange) -> None:
         links = LISTINGS.get(page.content_type)
@@ -96,11 +96,11 @@ class PageReading:
             sitemap = link is not None and is_sitemap(link.path)
             reader = self._of_sitemaps[0] if sitemap else self._reader
             body = exchange.body if sitemap else exchange.body[: self.most]
-            found = exchange.found or reader.links(body, exchange.content_type, exchange.url, headers=exchange.headers)
+            found = exchange.state.found or reader.links(body, exchange.content_type, exchange.url, headers=exchange.headers)
             if not NAMES.isdisjoint(exchange.names):
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:
-                exchange.notes += (found.note,)
+                exchange.state.notes += (found.note,)
                 self._counters.update([found.note.replace(":", "/")])
         page.base, page.encoding, page.found = found.base, found.encoding, found
         page.title, page.meta_robots = found.title, found.meta_robots
@@ -155,7 +155,7 @@ class PageLinks:
             page.followed = ()
             found = page.found.links if page.found is not None else ()
             self._follow(page, link, found, found if links is None else links)
-        if page.exchange is not None and page.exchange.withheld is not None:
+        if page.exchange is not None and page.exchange.state.withheld is not None:
             forget_links(page)
 
     def _follow(self, page: Page, link: Link, own: Sequence[FoundLink], found: Sequence[FoundLink]) -> None:
@@ -202,7 +202,7 @@ class PageLinks:
             return found
         self._discovery.count_truncated_links(len(found) - kept)
         if page.exchange is not None:
-            page.exchange.links_cut += len(found) - kept
+            page.exchange.state.links_cut += len(found) - kept
         return found[:kept]
 
     def _wanted(self, link: Link, found: Sequence[FoundLink]) -> list[bool]:

@@ -47,7 +47,7 @@ class States:
             found = replace(
                 found, change=Change.UNCHANGED if same else Change.CHANGED, by=By.DIGEST if same else By.TEXT
             )
-        exchange.revisit, exchange.same_since, exchange.copy_of = found, found.stored, found.copy_of
+        exchange.state.revisit, exchange.state.same_since, exchange.state.copy_of = found, found.stored, found.copy_of
         page.earlier = found.said if found.by is By.STATUS else page.earlier
         page.change, page.revisit = found.change, found.visits + (found.change is not Change.NEW)
         if found.change is Change.NEW:
@@ -105,5 +105,5 @@ class States:
 
 def _is_back(exchange: Exchange) -> bool:
     """True if the page was away, and is again what it was."""
-    found = exchange.revisit
+    found = exchange.state.revisit
     return found is not None and found.change is Change.CHANGED and found.digest == found.digest_before

@@ -77,7 +77,7 @@ class ReadingAhead:
     async def _pdf(self, exchange: Exchange) -> None:
         if self._pdfs is not None and self._waiter is not None:
             reading = self._waiter.submit(self._pdfs.read, exchange.body, exchange.url)
-            exchange.found = await asyncio.wrap_future(reading)
+            exchange.state.found = await asyncio.wrap_future(reading)
 
     def close(self) -> None:
         if self._pdfs is not None and self._waiter is not None:

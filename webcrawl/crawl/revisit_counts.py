@@ -86,7 +86,7 @@ class RevisitCounts(Part):
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """Count what a fetch of a page again has found."""
-        judged: Judged | None = exchange.revisit if exchange is not None else None
+        judged: Judged | None = exchange.state.revisit if exchange is not None else None
         if judged is None or judged.change is Change.NEW:
             return
         self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1  # of those fetched ahead of their turns, too

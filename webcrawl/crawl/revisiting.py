@@ -275,7 +275,7 @@ class Revisiting(Part, Feature):
 
     def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
         """Begin the record of a page that had its first turn. A signal may have had it fetched before."""
-        found = exchange.revisit if exchange is not None else None
+        found = exchange.state.revisit if exchange is not None else None
         ahead = self.revisits.ahead
         may_be_told = self._may_be_told(link.url)
         if exchange is None or found is None or not self._on:
@@ -305,7 +305,7 @@ class Revisiting(Part, Feature):
         self._plainly.discard(link.url)
         if asked:
             self.counts.taken()
-        found = exchange.revisit if exchange is not None else None
+        found = exchange.state.revisit if exchange is not None else None
         if is_ahead(link):
             self._due.drop(link.url)
             self._ahead(record, link, exchange, found, now)
@@ -440,20 +440,20 @@ class Revisiting(Part, Feature):
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
             record.digest = found.digest
-            if exchange.is_original:
+            if exchange.state.is_original:
                 record.stored, record.copy_of = exchange.started, ""
             elif found.change is not Change.UNCHANGED:  # the archive has it as another's, in part, or not at all
-                fits = len(exchange.copy_of) <= LONGEST_COPY
-                record.stored, record.copy_of = (exchange.same_since, exchange.copy_of) if fits else (0.0, "")
-            if exchange.is_original or found.change is not Change.UNCHANGED:
+                fits = len(exchange.state.copy_of) <= LONGEST_COPY
+                record.stored, record.copy_of = (exchange.state.same_since, exchange.state.copy_of) if fits else (0.0, "")
+            if exchange.state.is_original or found.change is not Change.UNCHANGED:
                 record.plain = exchange.payload is exchange.body
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
         record.etag, record.modified = sent
-        record.said = exchange.said
+        record.said = exchange.state.said
         seconds = min(fresh_for(exchange.headers, shown), HOLDS_MOST)
         record.holds = ceil(now + seconds) if seconds > 0 else 0
-        if exchange.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
+        if exchange.state.withheld is not None:  # the next answer is to come whole, and to be new if it may be kept
             record.etag = record.modified = b""
             record.digest = 0
         record.text = found.text or record.text

@@ -25,14 +25,14 @@ class ScoreBook(Feature):
     def on_page(self, page: Page) -> None:
         """Books a page once it is there; the links of what is no page are not followed."""
         exchange = page.exchange
-        if exchange is None or exchange.scored is None:
+        if exchange is None or exchange.state.scored is None:
             return
-        counters, scored = self._counters, exchange.scored
+        counters, scored = self._counters, exchange.state.scored
         score = scored.score
         if score is not None:
             counters["scores/pages"] += 1
             counters["scores/thousandths"] += round(MILLI * score)
-            exchange.notes += (f"{NOTE}{score:.3f}",)
+            exchange.state.notes += (f"{NOTE}{score:.3f}",)
         elif scored.flaw:
             counters["scores/failed"] += 1
         if self._tell is not None and page.link is not None and not page.is_none:

@@ -52,7 +52,7 @@ class ScoringAhead:
             return before
         if self._rests:
             self._rests -= 1
-            exchange.scored = UNSCORED
+            exchange.state.scored = UNSCORED
             return before
         scored: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
         self._waiting.append((exchange, scored))
@@ -63,7 +63,7 @@ class ScoringAhead:
     async def _both(self, before: Awaitable[None] | None, exchange: Exchange, scored: asyncio.Future[Scored]) -> None:
         if before is not None:
             await before
-        exchange.scored = await scored
+        exchange.state.scored = await scored
 
     async def _work(self) -> None:
         while self._waiting:

@@ -104,22 +104,22 @@ class Visitor:
 
     def _recognise(self, exchange: Exchange) -> str:
         """What the answer is where it is not the page, noted and counted once."""
-        kind = exchange.recognised
+        kind = exchange.state.recognised
         if kind is None:
             answer = exchange.status, exchange.headers, exchange.body[: self._read_most]
             kind = self._recogniser.recognise(*answer, names=exchange.names, kind=exchange.content_type)
             if kind == SHELL and exchange.rendered:  # a document has all that its scripts make
                 kind = PAGE
-            exchange.recognised = kind
-        if kind and kind not in exchange.notes:
+            exchange.state.recognised = kind
+        if kind and kind not in exchange.state.notes:
             self._note(exchange, kind)
             if exchange.status == PAYMENT_REQUIRED and (price := exchange.header(b"crawler-price")):
-                exchange.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
+                exchange.state.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
         return kind
 
     def _note(self, exchange: Exchange, kind: str) -> None:
-        exchange.recognised = kind
-        exchange.notes += (kind,)
+        exchange.state.recognised = kind
+        exchange.state.notes += (kind,)
         self._parts.counters[f"{RECOGNISED}{kind.replace(':', '/')}"] += 1
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
@@ -163,8 +163,8 @@ class Visitor:
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         if self._states is not None and not page.is_none:
             self._states.judge(page, link, exchange)
-        if exchange.since is not None and not page.is_none:
-            _note_since(page, exchange.since)
+        if exchange.state.since is not None and not page.is_none:
+            _note_since(page, exchange.state.since)
         if location:
             if link.history and self._moves(link, exchange, location):
                 page.change = Change.GONE
@@ -232,7 +232,7 @@ class Visitor:
             states.note(page)
         if not (page.duplicate or link.history):  # budgets are about new pages
             self._parts.new_body(link, exchange.body)
-        exchange.duplicate = page.duplicate
+        exchange.state.duplicate = page.duplicate
         if page.duplicate and self._copies is not None:
             for on_known_body in self._on_known_body:
                 on_known_body(page, exchange)
@@ -310,4 +310,4 @@ def _puts_off(exchange: Exchange) -> bool:
 
 def _is_same(page: Page, exchange: Exchange) -> bool:
     """True if there is nothing to be read; of an answer that was cut short the links are read all the same."""
-    return page.change is Change.UNCHANGED and exchange.revisit is not None
+    return page.change is Change.UNCHANGED and exchange.state.revisit is not None

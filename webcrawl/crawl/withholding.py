@@ -39,12 +39,12 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     """
     preferences = page.preferences
     sources = purpose.sources(preferences)
-    exchange.withheld = Withheld(len(exchange.payload), len(exchange.wire))
-    exchange.notes += (f"{WITHHELD}:{'+'.join(sources)}",)
+    exchange.state.withheld = Withheld(len(exchange.payload), len(exchange.wire))
+    exchange.state.notes += (f"{WITHHELD}:{'+'.join(sources)}",)
     exchange.digest  # noqa: B018 - of what came: it is kept, and found now
     exchange.wire = exchange.payload = exchange.body = page.body = b""
-    exchange.found = exchange.refers = None
-    exchange.rendered = exchange.is_original = False
+    exchange.state.found = exchange.state.refers = None
+    exchange.rendered = exchange.state.is_original = False
     page.title, page.looked_up = "", {"preferences": preferences}
     if page.found is not None:
         links = [(kind, address, "", rel) for kind, address, _, rel in page.found.links]

@@ -184,7 +184,7 @@ class Answers:
             exchange = self._http(first, url, started, original)
         self._complete(exchange, capture, notes)
         if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
-            exchange.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
+            exchange.state.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
         via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
         hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
         return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange
@@ -254,7 +254,8 @@ def _again(original: Exchange | None, url: str, started: float) -> Exchange:
     """The answer of a revisit record without a head of its own: the standard leaves it out (WARC 1.1, 6.7.2)."""
     if original is None:
         raise Unusable("no HTTP head")
-    return replace(original, url=url, request=b"", started=started, timings=Timings(), archived=None)
+    state = original.state.but(archived=None)
+    return replace(original, url=url, request=b"", started=started, timings=Timings(), state=state)
 
 
 def _guessed_hops(url: str, seed: str) -> str:

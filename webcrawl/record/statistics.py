@@ -59,13 +59,13 @@ class Statistics:
             milliseconds = max(0, round(outcome.seconds * 1000))
             at, size = round(outcome.at * 1000), exchange.size
             kind = exchange.content_type
-            wall = bool(exchange.notes) and walled(exchange.notes)
+            wall = bool(exchange.state.notes) and walled(exchange.state.notes)
             self.answered(outcome.status, link.url, link.path, at, milliseconds, size, kind, wall=wall)
-            if exchange.duplicate:
+            if exchange.state.duplicate:
                 self.duplicate(size)
             if exchange.truncated:
                 self.truncated.add(exchange.truncated, size)
-            if exchange.notes and SHELL in exchange.notes:
+            if exchange.state.notes and SHELL in exchange.state.notes:
                 self.scripted.add(host_if_any(link.url), size)
 
     def ended(self, status: int, url: str, path: str) -> None:

@@ -161,11 +161,11 @@ def test_what_a_page_is_is_noted(deciding, body, kind):
     one = answer(body)
     wanted = deciding.wanted(one)
 
-    assert one.recognised == kind
+    assert one.state.recognised == kind
     if wanted is not None:
         one.body, one.rendered = MADE, True
         assert deciding.learn(wanted, body, one, 1000)
-        assert one.recognised is None
+        assert one.state.recognised is None
 
 
 def test_a_host_without_shells_is_left_alone(deciding):

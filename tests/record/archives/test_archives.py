@@ -85,9 +85,9 @@ class TestOwn:
 
         assert again == link
         sent.timings.total = 0.123  # the archive has milliseconds
-        sent.archived = came.archived
+        sent.state.archived = came.state.archived
         assert came == sent
-        assert came.archived.file == path.name
+        assert came.state.archived.file == path.name
 
     def test_a_revisit_gets_its_original(self, reading):
         """A body seen before is that of the record to which the revisit refers, in whichever file that is."""
@@ -223,7 +223,7 @@ class TestOthers:
         _, (link, came) = reading.answers(reading.write("x.warc.gz", [response(URL), again]))
 
         assert (link.url, came.status, came.body, came.content_type) == (URL + "2", 200, b"<p>hello", "text/html")
-        assert came.archived.offset > 0
+        assert came.state.archived.offset > 0
 
     def test_a_revisit_with_neither_a_block_nor_an_original(self, reading):
         """It is a loss, and no page without a word."""
@@ -426,7 +426,7 @@ class TestPackages:
             (URL + "2", b"one"),
             (URL + "3", b"<p>hello"),
         ]
-        assert [exchange.archived.file for _, exchange in found] == ["a.warc.gz", "b.warc.gz", "b.warc.gz"]
+        assert [exchange.state.archived.file for _, exchange in found] == ["a.warc.gz", "b.warc.gz", "b.warc.gz"]
         assert reading.answers(*files) == []
         assert reading.lost == []
 

@@ -218,14 +218,14 @@ def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status,
     """It counts as changed, because whether it is the same is not known; or as gone, if that is what its host says."""
     answer = replace(page(), status=status)
 
-    assert Known(None).answered(answer).since == expected
-    assert answer.refers is None
+    assert Known(None).answered(answer).state.since == expected
+    assert answer.state.refers is None
 
 
 def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
     """A revisit of the same payload: its validators are its own, its body is the other's."""
     twin = replace(page(head=HEAD.replace(b'"1"', b'"twin"')), url="http://a.test/twin")
-    twin.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    twin.state.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
 
     assert known.validators.etag == b'"twin"'
@@ -248,7 +248,7 @@ def test_a_304_becomes_the_page(earlier):
 
     assert (made.status, made.content_type, made.body, made.wire) == (200, "text/html", b"<a href=/x>", b"")
     assert (made.digest, made.head, made.unmodified) == (page().digest, answer.head, True)
-    assert made.refers == known.referred
+    assert made.state.refers == known.referred
     assert made.header(b"date") == b"now"
 
 
@@ -263,8 +263,8 @@ def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
     """An answer of 200 with the digest of the earlier one, whole and not empty."""
     known = earlier([page()]).of_url(URL)
 
-    assert known.answered(page()).refers == known.referred
-    assert known.answered(page(b"other")).refers is None
+    assert known.answered(page()).state.refers == known.referred
+    assert known.answered(page(b"other")).state.refers is None
     assert known.answered(page(truncated="length")).refers is None
 
 
@@ -284,15 +284,15 @@ def test_a_body_that_is_coded_anew_is_the_same(earlier):
 
     assert known.conditions == []
     for at in (1, 2):
-        assert known.answered(coded(b"<p>text", at)).refers == known.referred._replace(identical=at == 1)
-    assert known.answered(coded(b"<p>other", 1)).refers is None
+        assert known.answered(coded(b"<p>text", at)).state.refers == known.referred._replace(identical=at == 1)
+    assert known.answered(coded(b"<p>other", 1)).state.refers is None
 
 
 def test_a_body_that_is_plain_now_is_not_the_same(earlier):
     """Its head, which names no coding, would go with the coded payload: nobody could read that."""
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
 
-    assert known.answered(page(b"<p>text")).refers is None
+    assert known.answered(page(b"<p>text")).state.refers is None
 
 
 def test_a_body_under_another_coding_is_not_the_same(earlier):
@@ -300,25 +300,25 @@ def test_a_body_under_another_coding_is_not_the_same(earlier):
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
     answer = coded(b"<p>text", 2)
 
-    assert known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).refers is None
-    assert known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).refers is not None
+    assert known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).state.refers is None
+    assert known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).state.refers is not None
 
 
 def test_a_plain_body_that_is_coded_now_is_the_same(earlier):
     """Also if the earlier payload was the body itself."""
     known = earlier([page(b"<p>text")]).of_url(URL)
 
-    assert known.answered(coded(b"<p>text", 1)).refers == known.referred._replace(identical=False)
+    assert known.answered(coded(b"<p>text", 1)).state.refers == known.referred._replace(identical=False)
 
 
 def test_what_refers_to_another_coding_is_read(earlier):
     """A crawl that had found only the body the same leads to the first crawl's payload."""
     again = later(coded(b"<p>text", 2))
-    again.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
+    again.state.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
     known = earlier([coded(b"<p>text", 1)], [again]).of_url(URL)
 
     assert known.referred.digest == coded(b"<p>text", 1).digest
-    assert known.answered(coded(b"<p>text", 3)).refers == known.referred._replace(identical=False)
+    assert known.answered(coded(b"<p>text", 3)).state.refers == known.referred._replace(identical=False)
 
 
 @pytest.mark.parametrize("method", ["POST", "HEAD", "PUT"])

@@ -88,8 +88,8 @@ def test_a_page_with_a_sha256_gets_conditions(earlier):
     known = archive.of_url(URL)
 
     assert known.conditions
-    assert known.answered(exchange(URL, BODY)).refers == known.referred
-    assert known.answered(exchange(URL, b"other")).refers is None
+    assert known.answered(exchange(URL, BODY)).state.refers == known.referred
+    assert known.answered(exchange(URL, b"other")).state.refers is None
     assert archive.lost == 0
 
 
@@ -104,8 +104,8 @@ def test_a_digest_of_the_chunks(earlier, name, digest_of):
 
     assert known.conditions == [(b"If-None-Match", b'"1"')]
     assert (known.page.body, known.referred.digest) == (BODY, digest)
-    assert known.answered(exchange(URL, BODY)).refers == known.referred._replace(identical=False)
-    assert known.answered(exchange(URL, b"other")).refers is None
+    assert known.answered(exchange(URL, BODY)).state.refers == known.referred._replace(identical=False)
+    assert known.answered(exchange(URL, b"other")).state.refers is None
     assert archive.lost == 0
 
 

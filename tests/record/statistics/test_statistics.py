@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgpack
 import pytest
 
-from webcrawl.base.model import Exchange, Link, Outcome, Status
+from webcrawl.base.model import Exchange, Link, Outcome, PageState, Status
 from webcrawl.record.statistics import ADDRESS, Statistics, figures, read_line, top_level
 from webcrawl.store.jobdir.crawl_line import line
 
@@ -17,7 +17,8 @@ NOW = 1_700_000_000.25
 
 def answer(size=100, kind="text/html; charset=utf-8", **more):
     headers = [(b"Content-Type", kind.encode("latin-1"))] if kind else []
-    return Exchange("", b"", 200, b"", headers, b"", b"x" * size, b"", "", NOW, None, **more)
+    state = PageState(**{name: more.pop(name) for name in [*more] if hasattr(PageState, name)})
+    return Exchange("", b"", 200, b"", headers, b"", b"x" * size, b"", "", NOW, None, **more, state=state)
 
 
 def heard(*ends):
@@ -106,7 +107,7 @@ class TestWhatCounts:
         """It came in place of one; what words alone make a wall is one. Answers and the log's lines say the same."""
         ends, read = [(PAGE, OK, answer(notes=notes)), (PAGE, OK, answer(notes=("wall:unknown",)))], Statistics(KEY)
         for link, outcome, exchange in ends:
-            read_line(read, line(NOW, link, outcome, exchange, exchange.notes).decode().split())
+            read_line(read, line(NOW, link, outcome, exchange, exchange.state.notes).decode().split())
 
         heard_too = heard(*ends)
         assert [(one.documents, one.size, one.outcomes) for one in (heard_too, read)] == [(1, 100, {200: 2})] * 2
@@ -139,7 +140,7 @@ class TestTheLog:
         for link, outcome, exchange in ENDS:
             notes = ["3t"]
             if exchange is not None:
-                notes += ["duplicate:digest"] * exchange.duplicate
+                notes += ["duplicate:digest"] * exchange.state.duplicate
                 notes += [f"truncated:{exchange.truncated}"] * bool(exchange.truncated)
             text = line(outcome.at or NOW, link, outcome, exchange, notes)
             read_line(read, text.decode().split())

@@ -142,16 +142,16 @@ class TestPages:
         answer, outcome = answered(200)
         archive, job.archive = job.archive, None
         job.end(Link("http://a.test/"), outcome, answer)
-        answer.archived = archive.write(Link("http://a.test/"), answer, duplicate=False, metadata={})
+        answer.state.archived = archive.write(Link("http://a.test/"), answer, duplicate=False, metadata={})
         job.archive = archive
 
-        assert only(job, "pages")["warc_record_offset"] == answer.archived.offset
+        assert only(job, "pages")["warc_record_offset"] == answer.state.archived.offset
 
     def test_where_the_record_lies_is_asked_late(self, job):
         """A row does not wait for the archive; the batch of rows that it is in does."""
         answer, outcome = answered(200)
         asked = []
-        answer.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+        answer.state.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
         archive, job.archive = job.archive, None
         job.end(Link("http://a.test/"), outcome, answer)
         job.end(Link("http://b.test/"), Outcome(404, 0.1, at=NOW, ended=1.0))

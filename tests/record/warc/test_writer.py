@@ -302,7 +302,7 @@ class TestOtherCodings:
         copy = exchange("http://a.test/copy", PAGE, started=NOW + 5)
         archive.write(exchange("http://a.test/x", PAGE, started=NOW))
         archive.write(copy, duplicate=True)
-        assert (copy.is_original, copy.copy_of, copy.same_since) == (False, "http://a.test/x", NOW)
+        assert (copy.state.is_original, copy.state.copy_of, copy.same_since) == (False, "http://a.test/x", NOW)
 
         archive.write(exchange("http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.copy_of))
         *_, revisit = of_kind(records(archive), "revisit")
@@ -331,7 +331,7 @@ class TestEarlierCrawls:
         (revisit,) = of_kind(records(archive), "revisit")
 
         assert revisit.fields["WARC-Refers-To-Date"] == date
-        assert answer.same_since == 0.0
+        assert answer.state.same_since == 0.0
 
     def test_what_an_earlier_crawl_has_is_a_revisit_of_it(self, archive):
         """Whether or not this crawl has seen the body; it becomes nobody's original here."""

@@ -98,7 +98,7 @@ class Documents(Output):
         finally:
             trip.readers -= 1
             reader.waiting -= 1
-        if page.exchange is not None and CUT in page.exchange.notes:
+        if page.exchange is not None and CUT in page.exchange.state.notes:
             about = {**about, "cut": True}  # anew: all pages that break their reader have one
         return about if self._is_wanted(about) else NO_DOCUMENT
 

@@ -126,7 +126,7 @@ class Skipped(LogOutput):
             self._lately.add(fresh)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        withheld = exchange is not None and exchange.withheld is not None
+        withheld = exchange is not None and exchange.state.withheld is not None
         if withheld or (outcome.status < 0 and not link.is_prerequisite):
             reason = WITHHELD if withheld else reason_of(outcome.status).replace(" ", "_")
             self.log.write_now(skipped_lines(outcome.at or time.time(), reason, [link.url], link.via))

@@ -26,7 +26,7 @@ class News(Output):
         """Why the page goes no further; empty if it does."""
         if page.is_prerequisite:
             return "robots.txt"
-        if page.exchange is not None and page.exchange.withheld is not None:
+        if page.exchange is not None and page.exchange.state.withheld is not None:
             return "its owner does not want it kept"
         if page.duplicate and self.values["CONTENT_SEEN"] == "skip":
             return "seen under another URL"

@@ -74,8 +74,8 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
     """
     if exchange is None:
         return None
-    withheld, change = exchange.withheld is not None, _change_of(exchange)
-    if not withheld and not (exchange.duplicate and skips_seen):
+    withheld, change = exchange.state.withheld is not None, _change_of(exchange)
+    if not withheld and not (exchange.state.duplicate and skips_seen):
         return None
     if change is not Change.CHANGED and not (withheld and change is Change.UNCHANGED):
         return None
@@ -86,8 +86,8 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
 
 def _change_of(exchange: Exchange) -> Change | None:
     """Return what the page has become since its last fetch, by this crawl or an earlier one."""
-    judged = exchange.revisit
-    return judged.change if judged is not None and judged.change is not Change.NEW else exchange.since
+    judged = exchange.state.revisit
+    return judged.change if judged is not None and judged.change is not Change.NEW else exchange.state.since
 
 
 def has_news(page: Page) -> bool:

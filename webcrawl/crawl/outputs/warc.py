@@ -80,20 +80,20 @@ class Warc(Output):
         self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
-        if self._writer is None or exchange.archived or not _is_record(exchange):
+        if self._writer is None or exchange.state.archived or not _is_record(exchange):
             return
         about, bare = {"title": page.title} if page.title else {}, False
-        if exchange.again:
+        if exchange.state.again:
             about[AGAIN] = "yes"
         if not page.is_prerequisite:
             said = page.preferences if self._obeys_noarchive else page.said_so_far
             if said is not NONE:
                 about["preferences"] = str(said)
                 bare = self._obeys_noarchive and self._purpose.forbids(said, "archive")
-        if exchange.withheld is not None or bare:
+        if exchange.state.withheld is not None or bare:
             about["withheld"] = "body"
-        bare = bare or (exchange.withheld is not None and exchange.location is None)  # a redirect is its head
-        exchange.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about, bare=bare)
+        bare = bare or (exchange.state.withheld is not None and exchange.location is None)  # a redirect is its head
+        exchange.state.archived = self._writer.write(link, exchange, duplicate=duplicate, metadata=about, bare=bare)
 
     def close_spider(self) -> None:
         if self._writer is not None:

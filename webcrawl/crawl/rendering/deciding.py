@@ -161,7 +161,7 @@ class Deciding:
     def wanted(self, exchange: Exchange) -> Wanted | None:
         """None for a page that stays as it was sent. A wall is never rendered: a browser might get past it."""
         kind = self._recogniser.recognise(exchange.status, exchange.headers, exchange.body, names=exchange.names)
-        exchange.recognised = kind
+        exchange.state.recognised = kind
         is_shell = kind == SHELL
         if not is_shell and kind != PAGE:
             return None
@@ -183,7 +183,7 @@ class Deciding:
         differs = exchange.rendered and not gain.is_slight
         text = gain.text if differs else 0
         if differs:
-            exchange.recognised = None  # nobody has looked at the document
+            exchange.state.recognised = None  # nobody has looked at the document
         self.hosts.change(wanted.host).learn(text, milliseconds, is_shell=wanted.is_shell, same=not differs)
         self._counters.update(
             {

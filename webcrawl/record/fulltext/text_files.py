@@ -86,10 +86,10 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.notes):
+    if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.state.notes):
         value["truncated"] = page.truncated or "length"
-    if exchange is not None and exchange.archived is not None:
-        return Placed(_encode(value)[:-2], exchange.archived)
+    if exchange is not None and exchange.state.archived is not None:
+        return Placed(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
 
 

@@ -56,10 +56,11 @@ class Known:
         """The answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             page = unmodified(self.page, answer)
-            return replace(page, refers=self.referred, unmodified=True, since=Change.UNCHANGED)
+            state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
+            return replace(page, unmodified=True, state=state)
         if is_payload(answer) and self.referred is not None:
-            answer.refers = next((self.referred.where(identical=same) for same in self._same(answer)), None)
-        answer.since = self._change(answer)
+            answer.state.refers = next((self.referred.where(identical=same) for same in self._same(answer)), None)
+        answer.state.since = self._change(answer)
         return answer
 
     def _change(self, answer: Exchange) -> Change | None:
@@ -68,7 +69,7 @@ class Known:
             return Change.GONE
         if not 200 <= answer.status < 300:
             return None
-        is_same = answer.refers is not None or (self.page is not None and self.page.body == answer.body)
+        is_same = answer.state.refers is not None or (self.page is not None and self.page.body == answer.body)
         return Change.UNCHANGED if is_same or any(self._same(answer)) else Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:

@@ -230,8 +230,8 @@ def page_row(end: Ended) -> Row:
         end.robots,
         end.fingerprint,
         *end.preferences,
-        (exchange and exchange.recognised) or None,
-        exchange and exchange.scored and exchange.scored.score,
+        (exchange and exchange.state.recognised) or None,
+        exchange and exchange.state.scored and exchange.state.scored.score,
     )
 
 
@@ -266,7 +266,7 @@ def _text(value: bytes | None) -> str | None:
 
 def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None) -> Row:
     """A row of `documents`."""
-    host, place, started = host_of(page.url), exchange.archived, round(exchange.started * 1000)
+    host, place, started = host_of(page.url), exchange.state.archived, round(exchange.started * 1000)
     parts = host_parts(host)
     return (
         str(uuid5(NAMESPACE_URL, f"{page.url} {started}")),
@@ -297,7 +297,7 @@ def document_row(page: Page, exchange: Exchange, about: Mapping[str, Any], clust
         about.get("flaw"),
         about.get("neardup"),
         cluster,
-        exchange.scored and exchange.scored.score,
+        exchange.state.scored and exchange.state.scored.score,
         *map(about.get, QUALITY),
     )
 

@@ -62,7 +62,7 @@ class Ended:
     @property
     def archived(self) -> Archived | None:
         """The place of its record."""
-        return self.exchange.archived if self.exchange is not None else None
+        return self.exchange.state.archived if self.exchange is not None else None
 
     @property
     def language(self) -> str | None:
@@ -110,7 +110,7 @@ class Ended:
         if page is None or page.is_prerequisite:
             return None, None, None, None
         said = page.preferences if self.found is not None else page.said_so_far
-        return *in_words(said), page.exchange is not None and page.exchange.withheld is not None
+        return *in_words(said), page.exchange is not None and page.exchange.state.withheld is not None
 
     @property
     def robots(self) -> str | None:

@@ -364,8 +364,8 @@ class Changes(TableWriter):
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """The end of a URL."""
-        if exchange is not None and exchange.revisit is not None:
-            self.add("changes", change_row(link.url, outcome.status, exchange, exchange.revisit))
+        if exchange is not None and exchange.state.revisit is not None:
+            self.add("changes", change_row(link.url, outcome.status, exchange, exchange.state.revisit))
 
 
 class Documents(TableWriter):

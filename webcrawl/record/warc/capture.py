@@ -165,11 +165,11 @@ class Captures:
         request = Record("request", "", HTTP_REQUEST, exchange.request)
         about = Record("metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata)))
         records = self._together([first, request, about], identifier, common)
-        known = referred if exchange.withheld is None and referred else "-"
+        known = referred if exchange.state.withheld is None and referred else "-"
         capture = Capture(records, known, identifier, address, when, is_original=original is None)
-        if original is not None and _is_identical(exchange, referred) and not exchange.same_since:
+        if original is not None and _is_identical(exchange, referred) and not exchange.state.same_since:
             capture.copy_of = original[1:]
-        if exchange.rendered and exchange.head and (original is None or exchange.refers is not None):
+        if exchange.rendered and exchange.head and (original is None or exchange.state.refers is not None):
             capture.document = label(sha1(exchange.body))
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         return capture
@@ -199,15 +199,15 @@ class Captures:
 
     def _original(self, exchange: Exchange, address: str, *, duplicate: bool) -> tuple[str, str, str] | None:
         """Identifier, if it is known, address and date of the record that has this payload already."""
-        if exchange.refers is not None:
-            return exchange.refers[:3]
-        may_repeat = bool(exchange.head) and exchange.truncated in REPEATABLE and exchange.withheld is None
-        is_known = duplicate or exchange.same_since
+        if exchange.state.refers is not None:
+            return exchange.state.refers[:3]
+        may_repeat = bool(exchange.head) and exchange.truncated in REPEATABLE and exchange.state.withheld is None
+        is_known = duplicate or exchange.state.same_since
         if not may_repeat or not is_known:
             return None
         found = self._originals.find(payload_key(exchange))
-        if exchange.same_since and (found is None or exchange.status == NOT_MODIFIED):
-            return "", exchange.copy_of or address, iso(exchange.same_since)
+        if exchange.state.same_since and (found is None or exchange.status == NOT_MODIFIED):
+            return "", exchange.state.copy_of or address, iso(exchange.state.same_since)
         return found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
@@ -215,8 +215,8 @@ class Captures:
 
         Of a page fetched again only the decoded body is known to be the same.
         """
-        if exchange.refers is not None:
-            return exchange.refers.digest
+        if exchange.state.refers is not None:
+            return exchange.state.refers.digest
         if exchange.status == NOT_MODIFIED:
             return ""
         is_known = exchange.payload is exchange.body or self._originals.find(payload_key(exchange)) is not None
@@ -241,12 +241,12 @@ class Captures:
 
 def _is_identical(exchange: Exchange, referred: str) -> bool:
     """True if the payload is that of the record referred to; the digest of an earlier one may be of another kind."""
-    return exchange.refers.identical if exchange.refers is not None else referred == exchange.digest
+    return exchange.state.refers.identical if exchange.state.refers is not None else referred == exchange.digest
 
 
 def _answer(exchange: Exchange, digest: str) -> Record:
     head, payload = exchange.head, exchange.payload
-    if exchange.withheld is not None:  # a redirect without its body
+    if exchange.state.withheld is not None:  # a redirect without its body
         return Record("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
     own = line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
@@ -300,7 +300,7 @@ def _is_transfer_coded(exchange: Exchange) -> bool:
 
 def _lacks_digest(exchange: Exchange) -> bool:
     """True if the record cannot have a payload digest."""
-    return exchange.withheld is not None or _is_transfer_coded(exchange)
+    return exchange.state.withheld is not None or _is_transfer_coded(exchange)
 
 
 def _about(link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]) -> dict[str, str]:

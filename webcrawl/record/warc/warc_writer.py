@@ -61,7 +61,7 @@ def line_of(capture: Capture, exchange: Exchange) -> tuple[str, str]:
 
 def _answer(capture: Capture, exchange: Exchange) -> str:
     """Media type and status, if the record has them, and what it is where it is not the page."""
-    why = exchange.truncated if exchange.withheld is None else "unspecified"
+    why = exchange.truncated if exchange.state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
     if not exchange.head:
         kind = "text/html" if exchange.rendered else exchange.content_type or "application/octet-stream"
@@ -69,7 +69,7 @@ def _answer(capture: Capture, exchange: Exchange) -> str:
     kind = exchange.content_type if capture.is_original else REVISIT
     status = 304 if exchange.unmodified else exchange.status  # that of the record's own head
     asked = "" if exchange.request.startswith(b"GET ") else method(exchange.request)
-    what = recognised(exchange.recognised) if exchange.recognised else ""
+    what = recognised(exchange.state.recognised) if exchange.state.recognised else ""
     return f'{mime(kind)}"status": "{status}", {asked}{what}{cut}'
 
 
@@ -163,10 +163,10 @@ class WarcWriter:
             self._put(capture.pack())
         elif self._press.add(capture):
             self._put_all(self._press.ready())
-        exchange.is_original = capture.is_original
+        exchange.state.is_original = capture.is_original
         if capture.copy_of is not None:
-            exchange.copy_of, when = capture.copy_of
-            exchange.same_since = seconds_of(when)  # 0 of a date that is none, in an archive of somebody else's
+            exchange.state.copy_of, when = capture.copy_of
+            exchange.state.same_since = seconds_of(when)  # 0 of a date that is none, in an archive of somebody else's
         if capture.is_original and exchange.payload and exchange.truncated in REPEATABLE:
             self._originals.add(payload_key(exchange), capture.identifier, capture.address, capture.date)
         return capture.place
