@@ -233,7 +233,9 @@ class Crawl:
         if ends:
             self._count_page(link, outcome, exchange)
         if not asked:
-            parts.log.finished(link, outcome, None, ["unasked", *(withheld.state.notes if withheld is not None else ())])
+            parts.log.finished(
+                link, outcome, None, ["unasked", *(withheld.state.notes if withheld is not None else ())]
+            )
         elif ends:
             by = [PROXY] if outcome.by_proxy else []
             parts.log.finished(link, outcome, exchange, [*notes_of(link, exchange), *by])

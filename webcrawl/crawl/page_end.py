@@ -90,7 +90,9 @@ class PageEnd:
         if link is not None and outcome is not None and exchange is not None:
             is_plain = outcome.status == HTTPStatus.OK and not outcome.short
             exchange.state.again = not is_plain and self._crawl.will_retry(link, outcome)
-        if exchange is None or not exchange.state.again:  # else our network has turned out to be away since its page was made
+        if (
+            exchange is None or not exchange.state.again
+        ):  # else our network has turned out to be away since its page was made
             for write in trip.writes or ():
                 write()
         if link is not None:

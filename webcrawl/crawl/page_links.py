@@ -96,7 +96,9 @@ class PageReading:
             sitemap = link is not None and is_sitemap(link.path)
             reader = self._of_sitemaps[0] if sitemap else self._reader
             body = exchange.body if sitemap else exchange.body[: self.most]
-            found = exchange.state.found or reader.links(body, exchange.content_type, exchange.url, headers=exchange.headers)
+            found = exchange.state.found or reader.links(
+                body, exchange.content_type, exchange.url, headers=exchange.headers
+            )
             if not NAMES.isdisjoint(exchange.names):
                 self._reader.add_headers(found, exchange.headers, exchange.url)
             if found.note:

@@ -9,7 +9,7 @@ from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1
-from webcrawl.base.model import Referred
+from webcrawl.base.model import PageState, Referred
 from webcrawl.record.archived_answers import unmodified
 from webcrawl.record.since.cdx_server import digests_of
 from webcrawl.record.since.earlier import Earlier, Known
@@ -31,7 +31,7 @@ def page(body=b"<a href=/x>", head=HEAD, **changes):
 def not_modified(referred, head=b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\nContent-Type: text/plain\r\n\r\n'):
     """The exchange of a crawl that got a 304."""
     answer = exchange(URL, b"", head=head, status=304, headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")])
-    return replace(unmodified(page(), answer), refers=referred, unmodified=True)
+    return replace(unmodified(page(), answer), unmodified=True, state=PageState(refers=referred))
 
 
 def test_the_page_of_a_304_has_its_own_names():
@@ -265,7 +265,7 @@ def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
 
     assert known.answered(page()).state.refers == known.referred
     assert known.answered(page(b"other")).state.refers is None
-    assert known.answered(page(truncated="length")).refers is None
+    assert known.answered(page(truncated="length")).state.refers is None
 
 
 CODED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"

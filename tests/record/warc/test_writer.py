@@ -302,9 +302,9 @@ class TestOtherCodings:
         copy = exchange("http://a.test/copy", PAGE, started=NOW + 5)
         archive.write(exchange("http://a.test/x", PAGE, started=NOW))
         archive.write(copy, duplicate=True)
-        assert (copy.state.is_original, copy.state.copy_of, copy.same_since) == (False, "http://a.test/x", NOW)
+        assert (copy.state.is_original, copy.state.copy_of, copy.state.same_since) == (False, "http://a.test/x", NOW)
 
-        archive.write(exchange("http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.copy_of))
+        archive.write(exchange("http://a.test/copy", b"", status=304, same_since=NOW, copy_of=copy.state.copy_of))
         *_, revisit = of_kind(records(archive), "revisit")
         assert revisit.fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
         assert revisit.fields["WARC-Refers-To-Target-URI"] == "http://a.test/x"
