@@ -118,7 +118,8 @@ class TestWhatIsProcessed:
         one.run(HOUR)
 
         last = {page.url: page for page in one.pages}
-        assert [last[one.url(path)].exchange.state.revisit.change for path in ("/same", "/becomes")] == ["unchanged"] * 2
+        states = [last[one.url(path)].exchange.state for path in ("/same", "/becomes")]
+        assert [state.revisit.change for state in states] == ["unchanged"] * 2
 
 
 class TestWhatIsSaid:

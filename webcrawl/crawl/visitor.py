@@ -96,8 +96,8 @@ class Visitor:
         self._visit(page, link, exchange, location)
         if self._owners.judges:
             self._judge_use(page, exchange)
-        if exchange.revisit is not None:
-            exchange.said = _kept(page, exchange.revisit)
+        if exchange.state.revisit is not None:
+            exchange.state.said = _kept(page, exchange.state.revisit)
         for on_page in self._parts.moments.on_page:
             on_page(page)
         return page

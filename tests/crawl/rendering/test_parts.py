@@ -65,5 +65,5 @@ def test_a_crawl_that_never_rendered_has_nothing_to_tell(tmp_path):
 def test_a_document_is_no_shell(tmp_path, rendered):
     """However little it shows, it is all that scripts make."""
     with crawling(tmp_path) as (crawl, visitor):
-        assert ends(crawl, visitor, URL, rendered=rendered).state.recognised == ("" if rendered else "shell")
+        assert ends(crawl, visitor, URL, rendered=rendered).recognised == ("" if rendered else "shell")
         assert crawl.stats().get("need_scripts", 0) == (0 if rendered else 1)
