@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
@@ -93,8 +93,8 @@ def _add(account: Account, jobdir: JobDir, drone: str) -> None:
     """Adds what a crawl or drone did; of one that never had to do with the site the gaps say nothing of it."""
     site, crawl = account.site, jobdir.path
     noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
-    ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site.has, site.wanted)]
-    asked = [*asked_of(crawl / REQUESTS_LOG, site.has, site.wanted, drone)]
+    ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site)]
+    asked = [*asked_of(crawl / REQUESTS_LOG, site, drone)]
     alone, logged = joined(asked, ends), (crawl / REQUESTS_LOG).exists()
     if not logged:
         account.unlogged.append(crawl.name)
@@ -163,7 +163,6 @@ def site_of(text: str) -> Site:
 
 
 ROUNDED = 0.002  # seconds by which two times in milliseconds may differ that are the same
-IsOurs = Callable[[str], bool]  # whether a URL is the site's
 
 
 @dataclass(slots=True)
@@ -182,17 +181,17 @@ class AccountRow:
     drone: str = ""  # which of a hive's asked; empty of a single crawl
 
 
-def ends_of(path: Path, length: int, is_ours: IsOurs, wanted: bytes) -> Iterator[CrawlLine]:
-    """The site's lines among the first `length` bytes of crawl.log; `wanted` is in every one of them."""
-    for line in lines_with(path, wanted, length):
-        if (end := crawl_line.read(line)) is not None and is_ours(end.url):
+def ends_of(path: Path, length: int, site: Site) -> Iterator[CrawlLine]:
+    """The site's lines among the first `length` bytes of crawl.log."""
+    for line in lines_with(path, site.wanted, length):
+        if (end := crawl_line.read(line)) is not None and site.has(end.url):
             yield end
 
 
-def asked_of(path: Path, is_ours: IsOurs, wanted: bytes, drone: str = "") -> Iterator[AccountRow]:
+def asked_of(path: Path, site: Site, drone: str = "") -> Iterator[AccountRow]:
     """The site's lines of requests.log, all of it: no checkpoint knows where it ends."""
-    for line in lines_with(path, wanted):
-        if (sent := read_request_line(line)) is not None and is_ours(sent.url):
+    for line in lines_with(path, site.wanted):
+        if (sent := read_request_line(line)) is not None and site.has(sent.url):
             yield AccountRow(*sent, drone=drone)
 
 

@@ -110,13 +110,13 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
         f"{time}\tGET\thttp://a.test/x"
         f"\n{time}\tGET\thttp://a.test/y\tP\t1\t0.500\t0.250\tpoliteness\n{time}\tGE"
     )
-    found = [*asked_of(log, site_of("a.test").has, b"a.test")]
+    found = [*asked_of(log, site_of("a.test"))]
 
     assert [(one.url, one.path, one.tries, one.waited, one.needed, one.rule) for one in found] == [
         ("http://a.test/", "", 0, None, 0.0, "new"),
         ("http://a.test/y", "P", 1, 0.5, 0.25, "politeness"),
     ]
-    assert [*ends_of(tmp_path / "none", 100, site_of("a.test").has, b"a.test")] == []
+    assert [*ends_of(tmp_path / "none", 100, site_of("a.test"))] == []
 
 
 def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):

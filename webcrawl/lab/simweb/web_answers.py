@@ -202,15 +202,11 @@ def document(title: str, body: str, head: str = "") -> bytes:
     ).encode()
 
 
-def _first(place: Place) -> list[str]:
-    return [place.url]
-
-
 @dataclass(frozen=True, slots=True)
 class Kind:
     """`entries` are the URLs that the page links to; a `trap` is endless; a `counted` one depends on the attempt."""
 
     answer: Callable[[Place], Answer]
-    entries: Callable[[Place], list[str]] = _first
+    entries: Callable[[Place], list[str]] = lambda place: [place.url]
     trap: bool = False
     counted: bool = False

@@ -269,14 +269,6 @@ def _site(value: str) -> str:
     return f'site:"{host_of(url)}"^0'
 
 
-def _after(value: str) -> str:
-    return f"fetched_at:[{_day(value)} TO *]"
-
-
-def _before(value: str) -> str:
-    return f"fetched_at:{{* TO {_day(value)}}}"
-
-
 def _day(value: str) -> str:
     found = _DATE.fullmatch(value.strip('"'))
     try:
@@ -287,4 +279,8 @@ def _day(value: str) -> str:
     raise BadQuery(f"{value}: a day, a month or a year, such as 2026-11-30, 2026-11 or 2026")
 
 
-_FILTERS: dict[str, Callable[[str], str]] = {"site": _site, "after": _after, "before": _before}
+_FILTERS: dict[str, Callable[[str], str]] = {
+    "site": _site,
+    "after": lambda value: f"fetched_at:[{_day(value)} TO *]",
+    "before": lambda value: f"fetched_at:{{* TO {_day(value)}}}",
+}

@@ -183,7 +183,9 @@ def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
     for counter, number in figures.items():
         if number and (rule := _rule(counter)):
             numbers[rule] = numbers.get(rule, 0) + int(number)
-    return sorted((LeftOut(number, rule) for rule, number in numbers.items()), key=_largest_first)
+    return sorted(
+        (LeftOut(number, rule) for rule, number in numbers.items()), key=lambda one: (-one.number, one.rule.words)
+    )
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
@@ -201,7 +203,3 @@ def _rule(counter: str) -> Rule | None:
     if counter.startswith(DROPPED) and counter not in UNANSWERED:
         return Rule(f"status {counter.removeprefix(DROPPED)}", Stage.TURN)
     return None
-
-
-def _largest_first(found: LeftOut) -> tuple[int, str]:
-    return -found.number, found.rule.words

@@ -262,10 +262,6 @@ def _most(each: list[Rows], column: int) -> Rows:
     return {name: total[name] for name in nlargest(MOST, total, lambda name: total[name][column])}
 
 
-def _series(each: list[dict[str, Any]]) -> dict[str, Any]:
-    return Series.joined(map(Series.of, each)).table()
-
-
 MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
     **dict.fromkeys(("urls", "documents", "document_bytes", "duplicates", "duplicate_bytes"), sum),
     **dict.fromkeys(("outcomes", "robots_txt"), _counts),
@@ -274,5 +270,5 @@ MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
     **dict.fromkeys(("milliseconds", "depths"), _counts),
     "top_level_domains": _first,
     "hosts": _hosts,
-    "series": _series,
+    "series": lambda each: Series.joined(map(Series.of, each)).table(),
 }

@@ -263,14 +263,6 @@ def rule_of(refusal: Refusal) -> str:
     return TRAPS.get(name, f"the filter {kind.__module__}.{kind.__qualname__} refuses it")
 
 
-def _scheme(refusal: Refusal) -> str:
-    return f"URL_SCHEMES = {', '.join(refusal.values['URL_SCHEMES'])}"
-
-
-def _length(refusal: Refusal) -> str:
-    return f"URL_MAX_LENGTH = {refusal.values['URL_MAX_LENGTH']}: it has {len(refusal.url)} characters"
-
-
 def _depth(refusal: Refusal) -> str:
     deepest = refusal.values["URL_MAX_DEPTH"]
     path = refusal.origin.path
@@ -347,8 +339,8 @@ def _family(refusal: Refusal) -> str:
 
 
 TEXTS: dict[str, Callable[[Refusal], str]] = {
-    "scheme": _scheme,
-    "length": _length,
+    "scheme": lambda one: f"URL_SCHEMES = {', '.join(one.values['URL_SCHEMES'])}",
+    "length": lambda one: f"URL_MAX_LENGTH = {one.values['URL_MAX_LENGTH']}: it has {len(one.url)} characters",
     "depth": _depth,
     "scope": _scope,
     "excluded": _excluded,

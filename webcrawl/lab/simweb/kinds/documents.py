@@ -18,10 +18,6 @@ from webcrawl.lab.simweb.web_answers import HTML, Anchor, Answer, Ending, Kind, 
 MODIFIED = 1_000_000_000  # modification time of what never changes: September 2001
 
 
-def _landing(place: Place) -> Answer:
-    return Answer(body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here."))
-
-
 def _copies(place: Place) -> list[str]:
     """One document under two URLs of this host and one of another."""
     other = place.world.origin(place.elsewhere())
@@ -73,7 +69,10 @@ def _time(text: str) -> float:
         return 0.0
 
 
-LANDING: Kind = Kind(_landing, entries=lambda _: [])
+LANDING: Kind = Kind(
+    lambda place: Answer(body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here.")),
+    entries=lambda _: [],
+)
 KINDS: dict[str, Kind] = {
     "duplicate": Kind(_duplicate, entries=_copies),
     "etag": Kind(_etag),
