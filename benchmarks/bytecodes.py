@@ -1,4 +1,4 @@
-"""How many instructions of Python's a page takes, by module, in the midst of a crawl of the synthetic web.
+"""How many instructions of Python's a page takes, by module or function, in the midst of a crawl of the synthetic web.
 
 Load hardly changes these numbers. What calls of C take is not among them.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -22,8 +23,9 @@ from benchmarks.support.report import report
 from webcrawl.crawl.visitor import Visitor
 
 INSIDE = "--inside"
-FIRST, LAST = 200, 600  # pages between which they are counted
-MOST = 60  # modules that are printed
+COUNTED = 400  # pages
+MOST = 60  # modules or functions that are printed
+MODULES, FUNCTIONS = "modules", "functions"
 
 
 class Bytecodes:
@@ -45,6 +47,13 @@ class Bytecodes:
             sums["/".join(Path(code.co_filename).parts[-3:])] += number
         return sums
 
+    def by_function(self) -> Counter[str]:
+        """The sums, by a module's name and a function's; all that dataclasses have made is one."""
+        sums: Counter[str] = Counter()
+        for code, number in self.counted.items():
+            sums[f"{Path(code.co_filename).stem}.{code.co_qualname}"] += number
+        return sums
+
     def _enter(self, frame: FrameType, _event: str, _argument: Any) -> Callable[..., Any]:
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
@@ -55,44 +64,52 @@ class Bytecodes:
         return self._step
 
 
-def inside(command: list[str]) -> None:
-    """Runs the crawl in this process, and prints what a page takes."""
+def inside(by: str, first: int, command: list[str]) -> None:
+    """Runs the crawl in this process until enough pages are counted, and prints what one takes."""
     bytecodes, pages, visit = Bytecodes(), 0, Visitor.visit
 
     def counting(visitor: Visitor, link: Any, exchange: Any) -> Any:
         nonlocal pages
         pages += not link.path.endswith("P")
-        if pages == FIRST:
+        if pages == first:
             bytecodes.begin()
-        elif pages == LAST:
+        elif pages == first + COUNTED:
             bytecodes.end()
+            signal.raise_signal(signal.SIGINT)  # the crawl ends
         return visit(visitor, link, exchange)
 
     Visitor.visit = counting  # type: ignore[method-assign]
     try:
         execute(["scrapy", *command])
     except SystemExit as end:
-        if end.code:
+        if end.code and pages < first + COUNTED:
             raise
-    if pages < LAST:
+    if pages < first + COUNTED:
         raise SystemExit(f"{pages} pages are too few")
-    print(json.dumps({name: number / (LAST - FIRST) for name, number in bytecodes.by_module().most_common()}))
+    sums = bytecodes.by_function() if by == FUNCTIONS else bytecodes.by_module()
+    print(json.dumps({name: number / COUNTED for name, number in sums.most_common()}))
 
 
 def main() -> None:
     if sys.argv[1:2] == [INSIDE]:
-        return inside(sys.argv[2:])
+        by, first, *command = sys.argv[2:]
+        return inside(by, int(first), command)
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bytecodes", description=__doc__)
     parser.add_argument("-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl")
-    settings = parser.parse_args().setting
-    hosts = LAST // 20
-    with served(hosts, LAST + LAST // 2), tempfile.TemporaryDirectory() as folder:
-        command = webcrawl(Path(folder), hosts, *IMPOLITE, *settings)
+    parser.add_argument(
+        "--by", choices=(MODULES, FUNCTIONS), default=MODULES, help="what is counted (default: %(default)s)"
+    )
+    parser.add_argument("--hosts", type=int, default=30, help="of the web (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=200, help="pages before those counted (default: %(default)s)")
+    given = parser.parse_args()
+    with served(given.hosts, 3 * (given.first + COUNTED) // 2), tempfile.TemporaryDirectory() as folder:
+        command = webcrawl(Path(folder), given.hosts, *IMPOLITE, *given.setting)
         command[command.index("scrapy")] = "benchmarks.bytecodes"
-        command.insert(command.index("crawl"), INSIDE)
+        at = command.index("crawl")
+        command[at:at] = [INSIDE, given.by, str(given.first)]
         spent = measured(command)
-    modules: dict[str, float] = json.loads(spent.said.splitlines()[-1])
-    report("bytecodes", a_page=sum(modules.values()), **dict(list(modules.items())[:MOST]))
+    sums: dict[str, float] = json.loads(spent.said.splitlines()[-1])
+    report("bytecodes", a_page=sum(sums.values()), **dict(list(sums.items())[:MOST]))
     return None
 
 

@@ -79,7 +79,7 @@ FILES: Mapping[str, str] = {
     "webcrawl/adapter/robots_request.py": ROBOTS,
     "webcrawl/crawl/robots_hearing.py": ROBOTS,
     "webcrawl/crawl/fetching.py": HTTP,
-    "webcrawl/content/html/": PARSING,
+    "webcrawl/content/": PARSING,
     "webcrawl/crawl/page_links.py": PARSING,
     "webcrawl/urls/": URLS,
     "webcrawl/urls/url_fingerprint.py": SEEN,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from urllib.parse import quote_from_bytes
 
 
+@lru_cache(1024)  # a page is asked for its host ten times
 def host_of(url: str) -> str:
     """The host name or address of a canonical URL, without the port; IPv6 keeps its brackets."""
     host = url.split("/", 3)[2]

@@ -153,9 +153,11 @@ class Discovery:
         return replace(page, path=self._entered(page).path.rstrip(HOPS))
 
     def _entered(self, page: Link) -> Link:
-        """The page, with a mark in its path if it is the first of another site."""
+        """Return the page as its links know it: with a mark in its path if it is the first of another site."""
         path = entered(page.path, page.via, page.url, self._site_of)
-        return page if path is page.path else replace(page, path=path)
+        if path is page.path:
+            return page
+        return Link(page.url, path, page.via, page.seed)  # `replace` of all fields takes 3 us more
 
     def _submit(
         self,

@@ -76,9 +76,10 @@ class Votes:
 
     def _write(self) -> None:
         """Writes the next of the sorted votes."""
-        some = self._sorted[self._written : self._written + SLICE].tolist()
+        some = self._sorted[self._written : self._written + SLICE]
         self._written, self._owed = self._written + len(some), 0
-        self.store((target, tag.to_bytes(TAG, "little")) for target, tag in some)
+        targets, tags = some[:, 0], some[:, 1].astype("<u4").view(f"V{TAG}")
+        self.store(zip(targets.tolist(), tags.tolist(), strict=True))
 
     def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
         """Writes these at once. A row that is full, or has a tag, stays as it is."""

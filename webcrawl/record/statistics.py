@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from heapq import nlargest
-from typing import Any
+from typing import Any, NamedTuple
 
 from webcrawl.base.model import FAILURES, Exchange, Link, Outcome, may_be_page
 from webcrawl.base.page_values import walled
@@ -71,10 +71,11 @@ class Statistics:
     def ended(self, status: int, url: str, path: str) -> None:
         """A URL has ended without an answer, or that of somebody else."""
         self.lines += 1
-        if path[-1:] in ("P", "p"):
+        way = way_of(path)
+        if way.is_robots:
             self.robots[status] += 1
             return
-        if path[-1:] != "S":
+        if not way.is_probe:
             self.outcomes[status] += 1
         if status in FAILURES:
             self.hosts.row(host_if_any(url))[2] += 1
@@ -85,18 +86,18 @@ class Statistics:
         """A URL has ended with an answer; `kind` is its Content-Type, and `at` when it came, both in milliseconds."""
         self.lines += 1
         self.times[min(milliseconds.bit_length(), BITS - 1)] += 1
-        if path[-1:] in ("P", "p"):
+        way = way_of(path)
+        if way.is_robots:
             self.robots[status] += 1
             self.series.add(at, 0, size)
             return
-        probe = path[-1:] == "S"
-        if not probe:
+        if not way.is_probe:
             self.outcomes[status] += 1
         host = host_if_any(url)
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300 or wall or not may_be_page(path):
+        if not 200 <= status < 300 or wall or not way.may_be_page:
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return
@@ -109,7 +110,7 @@ class Statistics:
         self.types.add(known[0], size)
         self.sizes[known[1]][min(size.bit_length(), BITS - 1)] += 1
         self.domains.add(top_level(host), size)
-        self.depths[min(len(path) - path.count("R") - path.count("r"), DEEPEST)] += 1
+        self.depths[way.depth] += 1
 
     def duplicate(self, size: int) -> None:
         """The body that was answered last was seen before."""
@@ -149,6 +150,22 @@ PLAIN = (
     *("sizes", "times", "depths"),
 )
 PARTS = ("types", "domains", "truncated", "scripted", "hosts", "series")
+
+
+class Way(NamedTuple):
+    """What a discovery path says of its URL."""
+
+    is_robots: bool
+    is_probe: bool
+    may_be_page: bool
+    depth: int  # links followed since the seed, DEEPEST at most
+
+
+@lru_cache(1024)  # as of all functions of a path, of which a crawl has few
+def way_of(path: str) -> Way:
+    """Return what a discovery path says, in Heritrix's letters or as it is."""
+    depth = len(path) - path.count("R") - path.count("r")
+    return Way(path[-1:] in ("P", "p"), path[-1:] == "S", may_be_page(path), min(depth, DEEPEST))
 
 
 def host_if_any(url: str) -> str:
