@@ -95,3 +95,12 @@ def _db(tmp_path):
 
     with closing(CrawlDB(tmp_path)) as db:
         yield db
+
+
+@pytest.fixture(name="redis")
+def _redis(tmp_path):
+    """A server for a hive, which a test may kill and restart."""
+    from tests.support.hive_server import stream_server  # as above
+
+    with stream_server(tmp_path / "server") as server:
+        yield server

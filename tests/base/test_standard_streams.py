@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.support.crawling import SETTINGS
+from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import serving
 from webcrawl.store.jobdir import stats_file
@@ -33,7 +34,7 @@ def test_their_numbers(closed):
 
 
 @pytest.mark.parametrize("module", ["scrapy", "webcrawl"])
-@pytest.mark.parametrize(("command", "status"), [("verify", 1), ("ctl", 2), ("search", 1)])
+@pytest.mark.parametrize(("command", "status"), [*in_campaign(("verify", 1), ("search", 1)), ("ctl", 2)])
 def test_commands(tmp_path, module, command, status):
     """The exit status of a command is the same without them."""
     words = ["-m", module, command, tmp_path / "none", *{"ctl": ["status"], "search": ["word"]}.get(command, ())]

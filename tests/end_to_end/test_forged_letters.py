@@ -7,7 +7,6 @@ import msgpack
 import pytest
 
 from tests.support.crawling import scrapy, wait_until
-from tests.support.hive_server import stream_server
 from tests.support.hives import Hive
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
@@ -16,12 +15,6 @@ from webcrawl.crawl.hive import letter as wire
 from webcrawl.crawl.hive.letter import Kind, Letter
 
 SIZE = (2000, 3000)
-
-
-@pytest.fixture(name="redis")
-def _redis(tmp_path):
-    with stream_server(tmp_path / "server") as server:
-        yield server
 
 
 @pytest.fixture(name="web")

@@ -7,7 +7,6 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.crawling import QUICK, SETTINGS, wait_until
-from tests.support.hive_server import stream_server
 from tests.support.hives import NAME, Hive, assert_whole, captured, drone_of, name_of, owners, shared
 from tests.support.named_sites import Typed, sites
 from webcrawl.crawl.hive.registry import Keys
@@ -24,12 +23,6 @@ TO_OTHERS = {"subdomain": 0.5} | even(
     ["redirect_elsewhere", "duplicate", "refresh", "robots_elsewhere", "robots_moved", "https"], 0.5
 )
 REGIONS = "# the nearest drones\nsite0.test 2\nsite1.test 0,1\ntest 1,2\n"
-
-
-@pytest.fixture(name="redis")
-def _redis(tmp_path):
-    with stream_server(tmp_path / "server") as server:
-        yield server
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,12 +15,6 @@ SETTLED = re.compile(r" (INFO|DEBUG): ")
 GARBAGE = [{"data": b"\xff" * 100}, {"": "", "\0": "\0" * 10_000}, {"d": b""}, {"d": b"WCHV" + b"\xff" * 100}]
 
 
-@pytest.fixture(name="redis")
-def _redis(tmp_path):
-    with stream_server(tmp_path / "server") as server:
-        yield server
-
-
 @pytest.fixture(name="web")
 def _web(simweb):
     return simweb(12, 120, size=SIZE, latency=0.02)

@@ -2,20 +2,11 @@
 
 from contextlib import ExitStack
 
-import pytest
-
 from tests.end_to_end import test_scrapyd
 from tests.end_to_end.test_scrapyd import deploy, pages, reason_of, scrapyd, seeds_of, settings_of, wait_until
-from tests.support.hive_server import stream_server
 from tests.support.hives import owners
 
 pytestmark = test_scrapyd.pytestmark
-
-
-@pytest.fixture(name="redis")
-def _redis(tmp_path):
-    with stream_server(tmp_path / "server") as server:
-        yield server
 
 
 def test_a_drone_on_each(tmp_path, simweb, redis):

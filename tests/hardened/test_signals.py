@@ -7,7 +7,6 @@ import os
 import pty
 import signal
 import sys
-import time
 from contextlib import suppress
 
 import pytest
@@ -36,28 +35,6 @@ def read(terminal):
     with suppress(BlockingIOError):
         os.read(terminal, 1 << 16)
     return True
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("pause", [0.05, 0.3])
-def test_two_signals_within_half_a_second_are_one(tmp_path, simweb, number, pause):
-    """When a second signal follows at once, pages under way are finished all the same, and the exit status is 0."""
-    server = simweb(8, 80, size=(1000, 2000), latency=0.5)
-    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
-    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS}
-    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
-
-    running = crawl.start()
-    wait_until(lambda: server.log.count > 8 and server.busy)
-    os.kill(running.process.pid, number)
-    time.sleep(pause)
-    os.kill(running.process.pid, number)
-    status = running.wait()
-
-    wait_until_idle(server)
-    assert status == 0
-    assert crawl.stats["reason"] == "shutdown"
-    assert {hit.outcome for hit in server.log.hits} == {"sent"}
 
 
 def test_a_closed_terminal_loses_nothing(tmp_path, simweb):

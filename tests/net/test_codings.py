@@ -76,13 +76,6 @@ class TestEveryCoding:
 
         assert (made.body, made.broken, made.full) == (page, False, False)
 
-    def test_byte_by_byte(self, kind):
-        """A stream that arrives byte by byte gives the page."""
-        name, encode = ENCODERS[kind]
-        page = text(5000)
-
-        assert decode([name], encode(page), piece=1).body == page
-
     def test_a_stream_that_ends_early_gives_what_was_there(self, kind):
         """What can be decoded of a stream without its end is kept, and the stream is broken."""
         name, encode = ENCODERS[kind]
@@ -117,21 +110,6 @@ class TestEveryCoding:
         made.finish()
 
         assert (made.body, made.broken, made.full) == (page, False, False)
-
-    def test_what_follows_byte_by_byte_is_ignored(self, kind):
-        """Garbage after the end that arrives byte by byte does no harm either."""
-        name, encode = ENCODERS[kind]
-        made = decode([name], encode(text(5000)) + b"\0\0\0 rubbish", piece=1)
-
-        assert (made.body, made.broken) == (text(5000), False)
-
-    def test_what_nearly_begins_another_one_is_ignored(self, kind):
-        """Bytes that no stream begins with, though they begin like one."""
-        name, encode = ENCODERS[kind]
-        coded = encode(text(5000))
-        made = decode([name], coded + coded[:2] + b"\xff rubbish")
-
-        assert (made.body, made.broken) == (text(5000), False)
 
     @given(page=PAGES, junk=st.binary(min_size=1, max_size=30), cuts=st.lists(st.integers(0, 4000), max_size=4))
     def test_the_page_is_whole_whatever_follows(self, kind, page, junk, cuts):

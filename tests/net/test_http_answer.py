@@ -17,10 +17,6 @@ class TestSplits:
         """However a response is cut into pieces, the message is the same."""
         assert told(read(WHOLE[name], cuts)) == told(read(WHOLE[name]))
 
-    def test_byte_by_byte(self, name):
-        """A response that arrives byte by byte is the same."""
-        assert told(read(WHOLE[name], range(5000))) == told(read(WHOLE[name]))
-
 
 class TestForms:
     @pytest.mark.parametrize("name", ["length", "close", "1.0"])

@@ -11,7 +11,7 @@ from webcrawl.base.model import Status
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net import robots_book
 from webcrawl.net.robots_book import RobotsBook, Verdict
-from webcrawl.net.robots_entry import MAX_HOPS, Meaning, follows, meaning
+from webcrawl.net.robots_entry import KEEP, MAX_HOPS, Meaning, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"
@@ -77,6 +77,16 @@ class TestVerdicts:
     def test_some_urls_need_no_robots(self, url):
         """robots.txt itself is allowed, and so are URLs to which RFC 9309 does not apply."""
         assert _book().verdict(url, 0) is Verdict.ALLOWED
+
+    def test_rules_are_obeyed_for_a_day(self):
+        """A file's rules are valid for 24 hours, then it is fetched again."""
+        book = _book()
+        heard = book.answered(A, 200, SOME, 1000.0)
+
+        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (Meaning.READ, 3.0, ["http://a.test/s.xml"])
+        assert book.verdict(f"{A}/x", 1000.0) is Verdict.FORBIDDEN
+        assert book.verdict(f"{A}/y", 1000.0 + KEEP - 1) is Verdict.ALLOWED
+        assert book.verdict(f"{A}/y", 1000.0 + KEEP) is Verdict.FETCH
 
     @pytest.mark.parametrize("status", [404, 403, 301])
     def test_the_body_of_an_error_page_is_no_robots(self, status):

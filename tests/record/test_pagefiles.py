@@ -66,27 +66,6 @@ def test_files_are_full_and_then_finished(stored):
     assert damages(stored.root) == []
 
 
-def test_after_a_crash_the_open_file_goes_on(tmp_path):
-    """What no checkpoint knows is cut off or removed, and the next page lies where it would have been."""
-    crawl = Stored(tmp_path)
-    crawl.write("a", b"aaa")
-    crawl.checkpoint()
-    for name in "bcd":
-        crawl.write(name, name.encode() * 7)
-    crawl.outputs.flush()
-    crawl.close()
-    again = Stored(tmp_path)
-    again.write("b", b"other")
-    again.files.close()
-    for _ in range(2):
-        again.checkpoint()
-    again.close()
-
-    assert again.bodies() == {"a": b"aaa", "b": b"other"}
-    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["pagefile_00000.pfl"]
-    assert damages(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

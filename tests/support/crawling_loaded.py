@@ -18,7 +18,8 @@ NAMES = (
         "scrapy.pqueues",
     ),
     *("redis.asyncio", "scrapy_redis.connection", "webcrawl.adapter.hive_membership", "webcrawl.adapter.feeds"),
-    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics"),
+    *("webcrawl.adapter.fastpath.items", "webcrawl.record.statistics", "webcrawl.crawl.sitemaps"),
+    *("webcrawl.lab.walks.spider", "scrapy.core.downloader.handlers.datauri", "scrapy.extensions.memdebug"),
     *(
         "webcrawl.adapter.archive_reading",
         "webcrawl.adapter.earlier_pages",

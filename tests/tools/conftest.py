@@ -1,17 +1,31 @@
-"""A crawl that was killed, resumed and finished, on a web where much goes wrong; and its report."""
+"""A stopped crawl, and copies of it to be damaged; and one that was killed and finished where much goes wrong."""
 
+import shutil
 from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
+from tests.support.jobs import stopped
 from tests.support.reports import Report, truth
 from webcrawl.lab.simweb import World, running
 from webcrawl.tools.report.report_page import report
 
 KINDS = ("duplicate", "redirect_301", "status_404", "status_500", "closed", "png", "pdf", "text", "type_upper", "empty")
 MIX = dict.fromkeys(KINDS, 0.05) | {"robots_disallow": 0.3, "https": 0.2}
+
+
+@pytest.fixture(name="job", scope="module")
+def _job(tmp_path_factory):
+    """A stopped crawl, made without a network. Nobody may write there."""
+    return stopped(tmp_path_factory.mktemp("stopped") / "job")
+
+
+@pytest.fixture(name="copy")
+def _copy(job, tmp_path):
+    """A copy of it, to be damaged."""
+    return shutil.copytree(job, tmp_path / "job")
 
 
 @pytest.fixture(name="crawled", scope="session")

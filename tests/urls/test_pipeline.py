@@ -165,15 +165,6 @@ class TestAssembly:
 
 
 class TestPipeline:
-    def test_a_page_becomes_one_batch(self, pipeline):
-        """Each URL is returned once, in the page's order, with its fingerprint; the other links are counted."""
-        found = pipeline.process(PAGE, 1, ["/x", "mailto:joe", "c", "../x", "/wp-login.php", "http://h.example/x#y"])
-
-        assert found.urls == ["http://h.example/x", "http://h.example/a/c"]
-        assert found.keys == Fingerprints(KEY)(found.urls)
-        assert found.found["../x"] == "http://h.example/x"
-        assert pipeline.filtered == {"scheme": 1, "known_path": 1}
-
     def test_the_documents_base_joins_and_the_page_stays_the_origin(self):
         """A base element resolves links, but the scope depends on the page that contains them."""
         pipeline = build_pipeline(url_settings(URL_SCOPE="host"), KEY)
@@ -260,13 +251,6 @@ class TestLately:
         lately.unknown(["http://h.example/1", "http://h.example/2", "http://h.example/1"])
 
         assert lately.absorbed == 2
-
-    def test_most_urls_stay_when_half_the_places_are_used(self):
-        """URLs spread over the places: of half as many URLs as places, more than two thirds stay."""
-        lately, urls = RecentUrls(1000), [f"http://h.example/{number}" for number in range(512)]
-        lately.add(urls)
-
-        assert len(lately.unknown(urls)) < 512 / 3
 
     def test_its_repr_has_its_size(self):
         """The repr shows the number of places."""

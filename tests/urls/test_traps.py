@@ -14,7 +14,6 @@ from webcrawl.urls.filters.traps import (
     CalendarFilter,
     GrowthFilter,
     RepeatsFilter,
-    holds,
     path_repeats,
     years,
 )
@@ -168,16 +167,6 @@ class TestFamilies:
         assert filtered["trap_family"] + filtered["trap_calendar"] == len(offered) - LIMIT
         assert filters.keep(passed, PAGE, filtered) == passed
 
-    def test_hosts_and_families_have_their_own_bounds(self):
-        """A full family does not affect other hosts, nor other families of the same host."""
-        filters, filtered = chain(), Counter()
-        filters.keep([HOST + tail for tail in islice(sessions(), 100)], PAGE, filtered)
-
-        assert filters.keep(["http://g.example/?PHPSESSID=1", f"{HOST}/2020/05/"], PAGE, filtered) == [
-            "http://g.example/?PHPSESSID=1",
-            f"{HOST}/2020/05/",
-        ]
-
     def test_days_by_their_initials_are_bounded(self):
         """A calendar without end in the past, by `m`, `y` and `d`, is one family of its host.
 
@@ -229,27 +218,6 @@ class TestBoundedSets:
 
             assert bounded.admit(name, str(number)) == expected
         assert len(bounded) == sum(map(len, plain.values()))
-
-    def test_the_least_recently_used_set_is_dropped(self):
-        """Beyond the total, the least recently used set starts empty."""
-        bounded = BoundedSets(2, KEY, total=4)
-        for name in ("old", "new"):
-            bounded.admit(name, "1")
-            bounded.admit(name, "2")
-        bounded.admit("old", "1")
-        bounded.admit("third", "1")
-
-        assert len(bounded) == 3
-        assert not bounded.admit("old", "3")
-        assert bounded.admit("new", "3")
-
-    def test_a_match_across_two_neighbours_is_not_a_member(self):
-        """Members are aligned groups of four bytes, and are found behind a misaligned match too."""
-        members = bytearray([0, 1, 2, 3, 4, 5, 6, 7, 2, 3, 4, 5])
-
-        assert holds(members, bytes([2, 3, 4, 5]))
-        assert not holds(members, bytes([1, 2, 3, 4]))
-        assert not holds(members[:8], bytes([2, 3, 4, 5]))
 
     def test_a_bound_below_one_is_an_error(self):
         """A bound below 1 raises ValueError with the name of the setting."""

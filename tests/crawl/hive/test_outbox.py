@@ -187,6 +187,22 @@ class TestAcknowledging:
 
 
 class TestRestarts:
+    def test_numbers_go_on(self, job):
+        """Exact numbers and their channel survive a restart, even when all letters were acknowledged."""
+        job.outbox.put(1, Kind.SLOT, [b"one"])
+        job.checkpoint()
+        (first,) = job.send()
+        job.outbox.acknowledged(1, "1-0")
+        job.checkpoint()
+        job.reopen()
+
+        job.outbox.put(1, Kind.SLOT, [b"two"])
+        job.checkpoint()
+        (second,) = job.send()
+
+        assert (first.number, second.number) == (1, 2)
+        assert first.channel == second.channel > 0
+
     def test_a_lost_row_is_damage(self, job):
         """Rows that are missing among others are not passed over."""
         job.outbox.put(1, Kind.LINKS, links(3 * SIZE))

@@ -163,6 +163,15 @@ class Test_the_end:
         queen.look(2, last, {0}, slots)
         assert queen.look(3, later(last), {0}, slots).over
 
+    def test_another_queen(self):
+        """A new queen looks twice herself."""
+        first = reports(0, 1)
+        Queen().look(0, first, {0, 1}, MAP)
+        queen = Queen()
+
+        assert not queen.look(1, later(first), {0, 1}, MAP).over
+        assert queen.look(2, later(later(first)), {0, 1}, MAP).over
+
 
 class Test_the_map:
     def wanted(self, *members, lost=()):

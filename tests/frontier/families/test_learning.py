@@ -341,15 +341,6 @@ class TestBounds:
 
         assert len(learning.families) == MOST
 
-    def test_what_is_known_is_restored(self, folded):
-        """A packed record has all of it."""
-        again = DomainLearning.unpack(folded.pack(), folded.memory.pack())
-
-        assert again.memory.pack() == folded.memory.pack()
-        assert again.pack() == folded.pack()
-        assert again.folded == folded.folded
-        assert tried(again, 100) == tried(folded, 100)
-
     def test_a_record_from_before_frees_were_counted_is_read(self, folded):
         """It has one number less for each family, and a memory in it, which is left out."""
         families, *_, rounds, awaited = msgpack.unpackb(folded.pack())

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from tests.support.places import IN_MEMORY
-from tests.support.seens import Reopenable, WaitingDisk
+from tests.support.seens import Reopenable
 from webcrawl.frontier.seen.content import ContentSeen
 from webcrawl.store.errors import DamagedFile, StoreError
 
@@ -87,31 +87,6 @@ def _job(tmp_path):
 
 
 class TestContentSeen:
-    def test_it_answers_while_a_thread_merges(self, tmp_path):
-        """Digests that are being merged are known, and included in a checkpoint."""
-        fs = WaitingDisk()
-        job = Reopenable(tmp_path / "other", small, fs)
-        answers = [job.store.seen(digest(number)) for number in (1, 2, 3, 4, 1, 4, 5)]
-        job.checkpoint()
-        fs.open.set()
-        job.reopen()
-
-        assert answers == [False, False, False, False, True, True, False]
-        assert [job.store.seen(digest(number)) for number in range(1, 7)] == [True] * 5 + [False]
-        job.close()
-
-    def test_a_merged_digest_is_not_kept_in_memory_as_well(self, job):
-        """A checkpoint after a merge has the merged digests only in the file, even if nothing else has changed."""
-        for number in range(4):
-            job.store.seen(digest(number))
-        job.checkpoint()
-        job.store._merging.result()
-        job.store.seen(digest(0))
-        job.checkpoint()
-        job.reopen()
-
-        assert (len(job.store), job.store.stats()["runs"]) == (4, 1)
-
     def test_a_merge_is_told(self, job, caplog):
         """With what it took and the files that there are then."""
         caplog.set_level(logging.INFO)
@@ -122,20 +97,6 @@ class TestContentSeen:
         job.store.holds(digest(0))
 
         assert caplog.messages == ["content seen: merged 3 digests, 1 file"]
-
-    def test_files_stay_few(self, job):
-        """There are few files, however many digests: each look-up reads a page of every file."""
-        for number in range(600):
-            assert not job.store.seen(digest(number))
-
-        assert 1 <= job.store.stats()["runs"] <= 4
-        assert job.store.stats()["keys"] == 600
-
-    def test_asking_adds_nothing(self, job):
-        """`holds` says whether a digest was added, and does not add it."""
-        assert not job.store.holds(digest(1))
-        assert not job.store.seen(digest(1))
-        assert job.store.holds(digest(1))
 
     def test_a_digest_has_sixteen_bytes(self, job):
         """A digest of another length raises ValueError."""

@@ -3,12 +3,10 @@
 import logging
 import re
 import threading
-from itertools import pairwise
 
 import pytest
 
 from tests.support.seens import ROOMY, WaitingDisk, job_of
-from webcrawl.frontier.seen.disk import PASSED
 from webcrawl.frontier.seen.protocol import CACHE_ENTRY, Layout, layout, shares
 
 
@@ -18,24 +16,7 @@ def _decided(job, keys, told):
     assert told.wait(120)
 
 
-def _rows(job):
-    return job.db.query("SELECT count(*) FROM waiting")[0][0]
-
-
 class TestMerging:
-    def test_submitting_never_waits_for_a_merge(self, tmp_path):
-        """While a thread merges T', pages are submitted to a second T."""
-        fs = WaitingDisk()
-        job = job_of(tmp_path, Layout(chunk=500, budget=100, largest=10_000, fresh=0), fs)
-        job.submit(*range(500))
-        assert job.store.busy
-        job.submit(*range(250, 900))
-
-        assert (job.store.busy, job.store.take(9), job.store.pending) == (True, [], 1150)
-        fs.open.set()
-        assert job.settle() == [b"%d" % key for key in range(900)]
-        job.close()
-
     def test_a_merge_is_logged(self, tmp_path, caplog):
         """With the records that it took, those of them that were new, and what F has then."""
         caplog.set_level(logging.INFO)
@@ -89,25 +70,6 @@ class TestMerging:
         assert len(job.store.take(99)) == count
         job.close()
 
-    def test_early_merges_of_a_small_crawl_write_no_file(self, tmp_path):
-        """F stays in memory as long as it fits."""
-        job = job_of(tmp_path, ROOMY)
-        for key in range(50):
-            job.submit(key)
-            job.settle()
-            job.checkpoint()
-
-        assert (job.names(), job.store.stats()["merges"]) == ([], 50)
-        job.close()
-
-    def test_a_merge_without_anything_waiting_is_none(self, tmp_path):
-        """`merge` does nothing if no record waits."""
-        job = job_of(tmp_path)
-        job.store.merge()
-
-        assert job.store.stats()["merges"] == 0
-        job.close()
-
     def test_t_grows_with_f(self, tmp_path):
         """A merge begins when T is a certain share of F, so that the cost of reading F per record stays constant."""
         sizes = Layout(chunk=10, budget=100, largest=10_000, fresh=0, share=0.5)
@@ -146,42 +108,6 @@ class TestMerging:
 
         assert job.store.stats()["keys"] == 512
         assert len(job.names()) == job.store.stats()["runs"] <= 8
-        job.close()
-
-    def test_what_is_known_is_passed_over_some_at_a_time(self, tmp_path):
-        """No `take` deletes all rows of a large merge that found nothing new: it says that there is more."""
-        told = threading.Event()
-        job = job_of(tmp_path, layout(1 << 30), on_ready=told.set)
-        keys, found = range(5 * PASSED), []
-        _decided(job, keys, told)
-        job.store.take(len(keys))
-        told.clear()
-        _decided(job, keys, told)
-        rows = [_rows(job)]
-        while told.is_set():
-            told.clear()
-            found += job.store.take(1)
-            rows.append(_rows(job))
-
-        assert (found, rows[0] > 0, rows[-1], job.store.pending) == ([], True, 0, 0)
-        assert max(before - after for before, after in pairwise(rows)) <= 2 * PASSED / 8192
-        job.close()
-
-    @pytest.mark.campaign
-    def test_many_verdicts_are_kept_in_pieces(self, tmp_path):
-        """A merge with more records than fit in a piece of verdicts is taken in order, across a restart too."""
-        count = (1 << 20) + 20
-        job = job_of(tmp_path, layout(1 << 30))
-        keys = list(range(0, 3 * count, 3))
-        job.store.submit(keys, [b"%d" % key for key in keys])
-        job.store.merge()
-        job.wait()
-        taken = job.store.take(count - 30)
-        job.checkpoint()
-        job.reopen()
-
-        assert taken + job.store.take(99) == [b"%d" % key for key in keys]
-        assert job.store.pending == 0
         job.close()
 
 

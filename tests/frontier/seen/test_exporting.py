@@ -31,11 +31,6 @@ def decide(store):
         time.sleep(0.0005)
 
 
-@pytest.fixture(params=[disk, memory])
-def make(request):
-    return request.param
-
-
 class TestExport:
     @given(
         keys=st.lists(st.integers(0, LAST), max_size=60), bounds=st.tuples(st.integers(0, LAST), st.integers(0, LAST))
@@ -53,45 +48,6 @@ class TestExport:
 
         assert exported(store, low, high) == sorted({key for key in keys if low <= key <= high})
         assert exported(store) == sorted(set(keys))
-        store.close()
-        db.close()
-
-    def test_what_is_decided_is_there(self, tmp_path, make):
-        """A key counts as known as soon as its record is decided, whether or not that was taken."""
-        db = CrawlDB(tmp_path)
-        store = make(db)
-        store.submit([5, 7], [b"five", b"seven"])
-        decide(store)
-
-        assert exported(store) == [5, 7]
-        assert store.take(9) == [b"five", b"seven"]
-        store.close()
-        db.close()
-
-    def test_imported_keys_are_seen_and_never_come_out(self, tmp_path, make):
-        """Keys that are submitted with empty records are known from then on, also if the same keys wait already."""
-        db = CrawlDB(tmp_path)
-        store = make(db)
-        store.submit([1], [b"mine"])
-        store.submit([1, 2, 3], [b"", b"", b""])
-        store.submit([2, 4], [b"late", b"new"])
-        decide(store)
-
-        assert list(filter(None, store.take(99))) == [b"mine", b"new"]
-        store.close()
-        db.close()
-
-    def test_a_mark_before_the_end_is_decided_earlier(self, tmp_path):
-        """What is submitted after the mark need not be decided."""
-        db = CrawlDB(tmp_path)
-        store = disk(db)
-        store.submit([1], [b"one"])
-        mark = store.mark()
-        decide(store)
-        store.submit([2], [b"two"])
-
-        assert store.decided(mark)
-        assert not store.decided(store.mark())
         store.close()
         db.close()
 

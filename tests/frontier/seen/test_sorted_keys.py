@@ -1,7 +1,6 @@
 """Sorted keys in memory, and the files that they lie in."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import strategies as st
 
 from tests.support.faults import BreakingDisk
 from tests.support.seens import ROOMY, job_of
-from webcrawl.frontier.seen.protocol import Layout
 from webcrawl.frontier.seen.sorted_keys import BLOCK, HIGHEST, NO_KEYS, firsts, mark, marked, merged, order, ranges
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.runs import between, contained
@@ -107,33 +105,6 @@ class TestBits:
 
 
 class TestFiles:
-    def test_scratch_files_go_with_their_merge(self, tmp_path):
-        """The scratch files of T are removed after their merge."""
-        job = job_of(tmp_path, Layout(chunk=4, budget=5, largest=10_000, fresh=0, share=100.0))
-        job.submit(*range(4))
-        job.settle()
-        job.submit(*range(40))
-        spilled = [name for name in job.names() if name.startswith("scratch")]
-        job.settle()
-
-        assert len(spilled) > 2
-        assert not [name for name in job.names() if name.startswith("scratch")]
-        job.close()
-
-    def test_files_that_no_checkpoint_names_are_removed_at_the_start(self, tmp_path):
-        """Incomplete files and scratch files are removed at the start; files of other names stay."""
-        job = job_of(tmp_path)
-        job.submit(*range(40))
-        job.settle()
-        job.checkpoint()
-        kept = job.names()
-        for name in ("url-00000999", "scratch-00000007", "content-00000001", "url-1", "notes.txt"):
-            (job.folder / "seen" / name).write_bytes(b"x")
-        job.reopen()
-
-        assert job.names() == sorted([*kept, "content-00000001", "url-1", "notes.txt"])
-        job.close()
-
     def test_a_file_that_cannot_be_removed_does_no_harm(self, tmp_path):
         """If a left-over file cannot be removed, the crawl starts anyway."""
         fs = BreakingDisk(for_good=True)
@@ -145,38 +116,6 @@ class TestFiles:
         job.open()
 
         assert job.names() == ["scratch-00000007"]
-        job.close()
-
-    @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts open files as Linux shows them")
-    def test_replaced_files_are_closed(self, tmp_path):
-        """After two checkpoints, only the files in use are open."""
-        job = job_of(tmp_path, Layout(chunk=4, budget=100, largest=10_000, fresh=0, share=0.0))
-        for key in range(0, 400, 4):
-            job.submit(*range(key, key + 4))
-            job.settle()
-            job.checkpoint()
-        job.checkpoint()
-        job.db.worker.submit(len, "").result()  # it closes them
-        found = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
-
-        assert sum(path.is_relative_to(job.folder / "seen") for path in found) == job.store.stats()["runs"]
-        job.close()
-
-    def test_a_number_is_not_used_twice(self, tmp_path):
-        """A replaced file is removed after the next COMMIT; until then no other file may get its name."""
-        job = job_of(tmp_path, Layout(chunk=4, budget=100, largest=10_000, fresh=0, share=0.0))
-        seen = set()
-        for key in range(0, 40, 4):
-            job.submit(*range(key, key + 4))
-            job.settle()
-            new = set(job.names()) - seen
-            assert len(new) == 1
-            seen |= new
-        job.checkpoint()
-        assert job.settle() == []
-        job.reopen()
-        job.submit(*range(44))
-        assert job.settle() == [b"%d" % key for key in range(40, 44)]
         job.close()
 
     @pytest.mark.parametrize("harm", ["missing", "short", "foreign", "another count"])

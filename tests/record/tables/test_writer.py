@@ -47,13 +47,6 @@ def crawled(root, first, last, **options):
 
 
 class TestFiles:
-    def test_a_crawl_leaves_parquet_files(self, tmp_path):
-        """At its end there is a file for each table, and no other."""
-        crawled(tmp_path, 0, 3).stop()
-
-        assert files(tmp_path) == ["hosts-00000.parquet", "links-00000.parquet", "pages-00000.parquet"]
-        assert sound(tmp_path)["rows"] == 3
-
     def test_before_that_there_are_streams(self, tmp_path):
         """What grows is an Arrow stream with the rows of the last checkpoint, and verify reads it."""
         job = crawled(tmp_path, 0, 3)
@@ -63,42 +56,12 @@ class TestFiles:
         assert sound(tmp_path)["rows"] == 3
         job.close()
 
-    def test_each_run_begins_new_files(self, tmp_path):
-        """A stopped crawl goes on in the next ones; of hosts there is one file, the newest."""
-        crawled(tmp_path, 0, 3).stop()
-        crawled(tmp_path, 3, 5).stop()
-
-        assert files(tmp_path) == [
-            "hosts-00001.parquet",
-            "links-00000.parquet",
-            "links-00001.parquet",
-            "pages-00000.parquet",
-            "pages-00001.parquet",
-        ]
-        assert urls(tmp_path) == [URL.format(number) for number in range(5)]
-        sound(tmp_path)
-
     def test_a_run_without_pages(self, tmp_path):
         """It leaves a table of hosts, and no empty files."""
         crawled(tmp_path, 0, 0).stop()
 
         assert files(tmp_path) == ["hosts-00000.parquet"]
         sound(tmp_path)
-
-    def test_a_full_stream_becomes_a_file_beside_the_crawl(self, tmp_path):
-        """The checkpoint that notes the file removes the stream; the next one gives the file its name."""
-        job = Job(tmp_path, full=1)
-        for number in range(300):
-            job.page(URL.format(number))
-        job.checkpoint(until=("tables/pages",))
-        assert files(tmp_path, "pages") == ["pages-00000.parquet.open", "pages-00001.parquet.open"]
-        sound(tmp_path)
-        job.checkpoint()
-
-        assert files(tmp_path, "pages") == ["pages-00000.parquet", "pages-00001.parquet"]
-        assert urls(tmp_path) == [URL.format(number) for number in range(300)]
-        sound(tmp_path)
-        job.close()
 
     def test_a_run_without_tables_between(self, tmp_path):
         """Its lines of crawl.log have no rows, and verify knows which these are."""
@@ -121,30 +84,6 @@ class TestFiles:
 
 
 class TestKilled:
-    @pytest.mark.parametrize("after", ["begun", "conversion", "commit", "rename"])
-    def test_at_any_moment(self, tmp_path, after):
-        """The next run has each page once, whatever of a conversion was done."""
-        job = crawled(tmp_path / "job", 0, 3)
-        job.page(URL.format("lost"))
-        if after != "begun":
-            job.tables.end()
-            prepared(job.db)
-        if after in ("commit", "rename"):
-            job.db.checkpoint()
-        if after == "rename":
-            job.outputs._rename()
-        job.db._log.wait()
-        left = shutil.copytree(tmp_path / "job", tmp_path / "left")
-        job.close()
-        sound(left)
-        crawled(left, 3, 5).stop()
-
-        pages = [url for url in urls(left) if not url.endswith("lost")]
-        assert pages == [URL.format(number) for number in range(5)]
-        assert (URL.format("lost") in urls(left)) == (after in ("commit", "rename"))
-        assert [name for name in files(left) if not name.endswith(".parquet")] == []
-        sound(left)
-
     def test_a_stream_of_an_older_version(self, tmp_path):
         """It is finished with the columns that it has."""
         job = crawled(tmp_path / "job", 0, 3)
@@ -250,20 +189,6 @@ class TestFullDisk:
         job.close()
 
         assert not job.tables.conversions._worker._alive.locked()
-
-    def test_room_again(self, tmp_path):
-        """A later checkpoint tries again."""
-        disk = Failing("write")
-        job = Job(tmp_path, disk, full=1)
-        for number in range(300):
-            job.page(URL.format(number))
-        job.checkpoint(until=("tables/pages",))
-        disk.room = True
-        for _ in range(3):
-            job.checkpoint(until=("tables/pages",))
-
-        assert files(tmp_path, "pages") == ["pages-00000.parquet", "pages-00001.parquet"]
-        job.close()
 
     def test_a_stream_that_cannot_be_written(self, tmp_path):
         """The end of that URL is not booked: whoever tells of it gets the error."""

@@ -3,13 +3,12 @@
 import argparse
 import errno
 import os
-import shutil
 
 import msgpack
 import pytest
 
 from tests.support.commands import command
-from tests.support.jobs import Job, killed, stopped, tree
+from tests.support.jobs import Job, killed, tree
 from tests.support.reports import Report, truth
 from tests.support.saving import prepared
 from tests.support.tampering import tampered
@@ -19,16 +18,6 @@ from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.commands import report as report_command
 from webcrawl.tools.report.report_page import report
-
-
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
 
 
 def made(root):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.hive_jobs import hive
-from tests.support.jobs import Job, killed, stopped, tree
+from tests.support.jobs import Job, killed, tree
 from tests.support.tampering import tampered
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -38,16 +38,6 @@ KEYS = {
         "odd",
     ),
 }
-
-
-@pytest.fixture(name="job", scope="module")
-def _job(tmp_path_factory):
-    return stopped(tmp_path_factory.mktemp("stopped") / "job")
-
-
-@pytest.fixture(name="copy")
-def _copy(job, tmp_path):
-    return shutil.copytree(job, tmp_path / "job")
 
 
 def fetched(job):

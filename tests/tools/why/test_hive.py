@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from tests.support.hive_jobs import named
-from tests.support.hive_server import stream_server
 from tests.support.hives import Hive, drone_of, owners
 from tests.support.jobs import stopped
 from tests.support.tampering import tampered
@@ -15,12 +14,6 @@ from webcrawl.lab.simweb import even, truth
 from webcrawl.store.jobdir.crawl_line import LOG, line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG
 from webcrawl.tools.why.answer import Crawls
-
-
-@pytest.fixture(name="redis")
-def _redis(tmp_path):
-    with stream_server(tmp_path / "server") as server:
-        yield server
 
 
 def test_every_url_of_the_truth(simweb, redis, tmp_path):

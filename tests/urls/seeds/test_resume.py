@@ -22,15 +22,6 @@ class TestResuming:
         assert json.loads(position)["place"]["line"] == 9_000
         assert len(position) < 400
 
-    def test_resuming_twice_is_resuming_once(self, tmp_path):
-        """The position right after a resume is the one resumed from."""
-        path = write(tmp_path / "s.txt", b"a.example\n\nno url\nb.example\n")
-        with closing(Seeds(str(path))) as seeds:
-            seeds.resume(after(1, path))
-            position = seeds.position
-
-        assert [Seed("http://b.example/", 4)] == read(path, position=position)
-
     def test_lines_added_later_are_found(self, tmp_path):
         """Lines added to the last list after it was read are read by the next run."""
         path = write(tmp_path / "s.txt", b"a.example\nb.example\n")
@@ -94,13 +85,6 @@ class TestLimit:
         )
 
         assert [seed.url for seed in read(one, two, limit=2)] == ["http://a.example/", "http://b.example/"]
-
-    def test_the_limit_counts_all_runs(self, tmp_path):
-        """After a resume, seeds taken by earlier runs count."""
-        path = write(tmp_path / "s.txt", b"a.example\nb.example\nc.example\n")
-
-        assert [Seed("http://b.example/", 2)] == read(path, limit=2, position=after(1, path, limit=2))
-        assert read(path, limit=2, position=after(3, path)) == []
 
     def test_a_list_may_be_bad_beyond_the_limit(self, tmp_path):
         """Nothing is read beyond the limit."""
