@@ -1,5 +1,6 @@
 """Which crawls a JOBDIR holds."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
 from webcrawl.store.jobdir.crawls import Hive, crawls_of, for_reading, hive_of, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
+from webcrawl.store.jobdir.meta_row import read_terms
 
 
 def crawl(folder):
@@ -141,3 +143,12 @@ def test_a_crawl_that_runs(tmp_path):
     finally:
         db.close()
     assert not is_locked(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("range(8910, 8911), range(8953, 8960)", "8910, 8953-8959"), ("7071,8000-8099", "7071,8000-8099"), ("", "")],
+)
+def test_ports_of_earlier_crawls(written, read):
+    """Crawls of an earlier version have ports as Python's ranges: they are read as they are written today."""
+    assert read_terms(json.dumps({"PORTS_ALLOWED": written}).encode()) == {"PORTS_ALLOWED": read}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
@@ -62,7 +63,16 @@ def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
 
 
 def read_terms(data: bytes) -> dict[str, str]:
-    return {str(name): str(text) for name, text in mapping(data).items()}
+    """The terms as they were written. Crawls that are older than the library have ports as ranges of Python's."""
+    return {str(name): _PORTS.sub(_as_ports, str(text)) for name, text in mapping(data).items()}
+
+
+_PORTS = re.compile(r"\brange\((\d+), (\d+)\)")
+
+
+def _as_ports(found: re.Match[str]) -> str:
+    first, behind = map(int, found.groups())
+    return f"{first}" if behind == first + 1 else f"{first}-{behind - 1}"
 
 
 def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
