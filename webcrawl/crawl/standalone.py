@@ -16,6 +16,7 @@ from typing import Any
 from webcrawl.base.errors import NothingFetched, lack
 from webcrawl.base.model import Status
 from webcrawl.base.own_code import made
+from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.assembly import assemble
@@ -51,7 +52,7 @@ from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_source import is_url, list_paths
+from webcrawl.urls.seeds.seed_source import AwayError, is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +92,7 @@ class Standalone:
         self._outputs: list[CrawlOutput] = []
         self._processors: list[Callable[[Any], Any]] = []
         self.driver: Driver | None = None  # once it is open
+        self._network: Network | None = None  # to be closed
         self._delivered = 0  # pages in this run
         self.errors = 0  # pages that ended with one of somebody's code
 
@@ -106,10 +108,10 @@ class Standalone:
         capacity = Capacity()
         fits = capacity.fit(values)
         self.slots = fits.fetches
-        run.open(*self._assembled(seeds, limit, loop))
         lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
-        self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
-        self.running, self.barrier = Running(), Barrier()
+        network = self._network = Network(values, lookup=lookup, keep_at_most=fits.kept)
+        run.open(*self._assembled(seeds, limit, loop))
+        self.network, self.running, self.barrier = network, Running(), Barrier()
         self.timer = DueTimer(self.wake)
         await self._connect(values, seeds)
         await self._open_outputs()
@@ -336,27 +338,37 @@ class Standalone:
         """
         run = self.run
         self.stop(reason)
-        if run.is_open:
-            try:
-                await self._end()
-            finally:
+        try:
+            if self.driver is not None:
+                await self._end(self.driver)
+            if run.is_open:
                 self._close_parts(self._over.result())
-                await self.network.close()
+        finally:
+            if self._network is not None:
+                await self._network.close()
         if run.failed is not None:
             raise run.failed
-        if self._over.result() == FINISHED and run.fates is not None and not run.fates.got:
-            raise NothingFetched("; ".join(run.fates.lines()) or self._no_seeds())
+        if self._over.result() == FINISHED and run.is_open:
+            self._hold_to_seeds()
 
-    async def _end(self) -> None:
-        run, driver = self.run, self.driver
-        if driver is not None:
-            drained = driver.close()
-            self.running.abandon()
-            driver.cancel()
-            try:
-                await asyncio.wait_for(asyncio.shield(drained), GRACE)
-            except TimeoutError:
-                driver.forsake()
+    def _hold_to_seeds(self) -> None:
+        """Raise what a crawl with nothing left must not hide: seeds without an answer, or lists that are away."""
+        fates, seeding = self.run.fates, self.run.crawl.parts.seeding
+        if fates is not None and not fates.got:
+            bad = f": {seeding.bad} of the lines are no seeds" if seeding.bad else ""
+            raise NothingFetched("; ".join(fates.lines()) or f"no seed has an answer{bad}")
+        if seeding.away:
+            raise AwayError(f"{count(seeding.away, 'list')} of seeds could not be read: another run may")
+
+    async def _end(self, driver: Driver) -> None:
+        run = self.run
+        drained = driver.close()
+        self.running.abandon()
+        driver.cancel()
+        try:
+            await asyncio.wait_for(asyncio.shield(drained), GRACE)
+        except TimeoutError:
+            driver.forsake()
         run.stops.close()
         for output in reversed(self._outputs):
             await closed(partial(_close, output), lambda: True)
@@ -378,10 +390,6 @@ class Standalone:
             run.crawl.close()
         except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
             run.fail(error)
-
-    def _no_seeds(self) -> str:
-        bad = self.run.crawl.parts.seeding.bad
-        return f"no seed has an answer{f': {bad} of the lines are no seeds' if bad else ''}"
 
 
 async def _close(output: CrawlOutput) -> None:
