@@ -6,6 +6,7 @@ from tests.support.frontiers import over_budget
 from tests.support.moving_hives import hive, run, slot_map
 from tests.support.seens import bloom, memory
 from webcrawl.base.model import Outcome
+from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import Kind
 
@@ -161,6 +162,28 @@ class TestLoss:
             assert set(world.fetched) == set(PAGES)
             assert set(world.fetched.values()) == {1}
             assert [drone.moving.settled for drone in drones] == [True, True]
+
+    def test_slots_on_their_way_from_it_are_here(self, tmp_path):
+        """What had come is kept, the rest is said in a line, and hosts that came without their record are asked too."""
+        with hive(tmp_path, [1, 1, 1], drones=3) as (world, drones):
+            drones[1].found(PAGES)
+            drones[1].feed()
+            drones[1].frontier._rotation.refill()
+            resize(world, drones, [0, 1, 1])
+            drones[1].learn()
+            drones[0].learn()
+            while not (pieces := [item for _, letter in drones[1].box.letters for item in letter.items]):
+                drones[1].step()
+            assert pieces[0][:3] == [0, "urls", "d0.test"]
+            drones[0].moving.receive(Kind.SLOT, pieces[:1], world.now)
+            self.lose(world, drones, 1, [0, 2, 2])
+            run(world, drones)
+
+            assert sorted(world.fetched) == sorted(set(PAGES[:3]) & set(world.fetched))
+            assert world.fetched
+            came = f"0 hosts, {count(len(pieces[0][3]), 'URL')}, 0 domains, 0 fingerprints"
+            assert world.complaints == [f"slot 0 is lost with drone 1; of it had come: {came}"]
+            assert all(drone.moving.settled for drone in drones)
 
     def test_a_slot_that_does_not_come_whole_is_told(self, tmp_path):
         """The counts of both sides are compared; the slot is owned all the same."""

@@ -1,6 +1,7 @@
 """Which pages are fetched again, and when: in order of due time, within the budget, never too soon."""
 
 from collections import Counter
+from contextlib import closing
 from itertools import pairwise
 from math import inf, nan
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.crawl.revisit.revisits import FAR, FLOOR, LOOK
+from webcrawl.store.crawldb import CrawlDB
 
 
 def kept(db, dues, *, now=NOW, policy=None, fetched=NOW - DAY, **others):
@@ -169,6 +171,27 @@ def test_an_own_due_time(db):
     revisits.retry(page(1), NOW, 5)
     assert policy.places == []
     assert revisits.next_take(NOW) == NOW + 5
+
+
+def test_it_is_part_of_the_checkpoint(tmp_path):
+    """After a kill all is as it was at the checkpoint, with the policy's state; what came since is forgotten."""
+    with closing(CrawlDB(tmp_path)) as db:
+        revisits, _ = kept(db, [-3.0, -2.0, -1.0], rate=5.0)
+        resting = page(7, NOW)
+        revisits.retry(resting, NOW - 9, 0)
+        assert taken(revisits, NOW, 1) == [0]
+        for _ in db.prepare():
+            pass
+        db.checkpoint()
+        assert taken(revisits, NOW + 1) == [1, 2]
+        revisits.keep(page(9), NOW)
+    with closing(CrawlDB(tmp_path)) as db:
+        policy = Told()
+        revisits = made(db, policy, rate=100.0)
+        assert policy.restored == b"state"
+        assert len(revisits) == 3
+        revisits.take(NOW, 0)
+        assert taken(revisits, NOW + FLOOR) == [7, 1, 2]
 
 
 def test_few_records_are_looked_at_in_vain(db):

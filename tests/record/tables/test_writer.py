@@ -190,6 +190,20 @@ class TestFullDisk:
 
         assert not job.tables.conversions._worker._alive.locked()
 
+    def test_room_again(self, tmp_path):
+        """A later checkpoint tries again."""
+        disk = Failing("write")
+        job = Job(tmp_path, disk, full=1)
+        for number in range(300):
+            job.page(URL.format(number))
+        job.checkpoint(until=("tables/pages",))
+        disk.room = True
+        for _ in range(3):
+            job.checkpoint(until=("tables/pages",))
+
+        assert files(tmp_path, "pages") == ["pages-00000.parquet", "pages-00001.parquet"]
+        job.close()
+
     def test_a_stream_that_cannot_be_written(self, tmp_path):
         """The end of that URL is not booked: whoever tells of it gets the error."""
 
