@@ -15,6 +15,7 @@ from webcrawl.crawl.checks import SettingError
 from webcrawl.library import NothingFetched
 from webcrawl.store.errors import StateLocked
 from webcrawl.store.jobdir import stats_file
+from webcrawl.urls.seeds.seed_source import SeedError
 
 PAGES = 12  # of the site
 QUICK = {
@@ -142,6 +143,13 @@ class TestSeeds:
         port = site.rstrip("/").rpartition(":")[2]
 
         assert numbers(webcrawl.crawl(tmp_path / "seeds.txt", ports_allowed=[port], **QUICK)) == [7]
+
+    def test_a_list_that_cannot_be_read(self, site, tmp_path):
+        """It is told of by its name, and nothing is fetched: its seeds would be missing."""
+        (tmp_path / "seeds.txt").write_text(f"{site}7\n")
+
+        with pytest.raises(SeedError, match="missing.txt: No such file"):
+            list(webcrawl.crawl(f"{tmp_path}/seeds.txt,{tmp_path}/missing.txt", **QUICK))
 
     def test_no_seed_has_an_answer(self):
         """The loop says why, and does not just end."""
