@@ -148,7 +148,7 @@ class TestSeeds:
         """It is told of by its name, and nothing is fetched: its seeds would be missing."""
         (tmp_path / "seeds.txt").write_text(f"{site}7\n")
 
-        with pytest.raises(SeedError, match="missing.txt: No such file"):
+        with pytest.raises(SeedError, match=r"missing\.txt: No such file"):
             list(webcrawl.crawl(f"{tmp_path}/seeds.txt,{tmp_path}/missing.txt", **QUICK))
 
     def test_no_seed_has_an_answer(self):
