@@ -133,6 +133,17 @@ class TestAlone:
 
 
 class TestWholeHost:
+    def test_a_failure_holds_all_back(self, db):
+        """After it the host is asked by one request at a time, when its longer wait is over, until it answers."""
+        frontier = several(db, retry_wait=60)
+        first, second, third = taken(frontier, 0)
+        frontier.done(first, REFUSED, 1)
+        assert not taken(frontier, 60)
+        answered(frontier, [second, third], 60, REFUSED)
+        (again,) = taken(frontier, 62)
+        frontier.done(again, OK, 62)
+        assert len(taken(frontier, 200)) == 3
+
     def test_one_failure_is_counted_once(self, db):
         """Requests that were under way when the host failed say nothing new if they fail too."""
         frontier = several(db, host_failures=3, retry_wait=60)

@@ -202,6 +202,13 @@ class TestMemory:
         assert memory.count == sum(map(Memory().add, numbers))
         assert not any(memory.has(one) is memory.add(one) for one in others)
 
+    def test_the_oldest_are_forgotten(self):
+        """Of more numbers than it has room for, the last are known, one filter's full, and of the first nearly none."""
+        memory = filled(6 * ROOM)
+
+        assert all(map(memory.has, map(number, range(5 * ROOM, 6 * ROOM))))
+        assert sum(map(memory.has, map(number, range(100)))) < 10
+
     def test_new_numbers_are_rarely_taken_for_known(self):
         """Of a hundred numbers that were never added, hardly one is known when the memory is full."""
         memory = filled(4 * ROOM)

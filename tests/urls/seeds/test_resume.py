@@ -86,6 +86,13 @@ class TestLimit:
 
         assert [seed.url for seed in read(one, two, limit=2)] == ["http://a.example/", "http://b.example/"]
 
+    def test_the_limit_counts_all_runs(self, tmp_path):
+        """After a resume, seeds taken by earlier runs count."""
+        path = write(tmp_path / "s.txt", b"a.example\nb.example\nc.example\n")
+
+        assert [Seed("http://b.example/", 2)] == read(path, limit=2, position=after(1, path, limit=2))
+        assert read(path, limit=2, position=after(3, path)) == []
+
     def test_a_list_may_be_bad_beyond_the_limit(self, tmp_path):
         """Nothing is read beyond the limit."""
         path = write(tmp_path / "s.txt", b"a.example\n" + b"no url\n" * 9)
