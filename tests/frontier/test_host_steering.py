@@ -231,6 +231,17 @@ class TestRetry:
 
         assert frontier.steering.retry("a", 50_010.0) == 50_100.0
 
+    def test_given_up(self, db):
+        """A host that was given up is tried again, with what is found from now on."""
+        frontier = make(db)
+        add(frontier, *urls("a", 1))
+        fail(frontier, 2, Outcome(Status.DNS_FAILED, permanent=True))
+        assert frontier.look.facts("a").state == "given up"
+        frontier.steering.retry("a", 20_000.0)
+        add(frontier, *urls("a", 1, 5))
+
+        assert taken(frontier, 20_000.0) == ["http://a/5"]
+
 
 class TestDrop:
     def dropping(self, db, **hooks):

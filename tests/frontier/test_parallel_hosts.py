@@ -112,6 +112,17 @@ class TestAlone:
         prerequisite = Link("http://a/robots.txt", "P")
         return several(db, admission=lambda link, now: 0 if known or link.path == "P" else prerequisite)
 
+    def test_robots_once_more(self, db):
+        """If its rules are too old, what is in flight ends first, and robots.txt is asked for alone."""
+        known = ["a"]
+        frontier = self.robots(db, known)
+        first, second, third = taken(frontier, 0)
+        known.clear()
+        answered(frontier, [first, second], 1)
+        assert not taken(frontier, 100)
+        answered(frontier, [third], 100)
+        assert [link.path for link in taken(frontier, 200)] == ["P"]
+
     def test_inline_downloads(self, db):
         """What somebody awaits is asked for when nothing else is, and all waits are over."""
         frontier = several(db)
