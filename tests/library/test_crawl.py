@@ -1,6 +1,7 @@
 """`webcrawl.crawl` in a program: pages one at a time, however it runs, and nothing lost when it stops."""
 
 import asyncio
+import importlib
 import subprocess
 import sys
 import threading
@@ -12,7 +13,7 @@ import webcrawl
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.crawl.checks import SettingError
-from webcrawl.library import NothingFetched
+from webcrawl.library import Crawling, NothingFetched
 from webcrawl.store.errors import StateLocked
 from webcrawl.store.jobdir import stats_file
 from webcrawl.urls.seeds.seed_source import SeedError
@@ -119,6 +120,23 @@ class TestPages:
         run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
 
         assert run.stdout == f"{PAGES} set()\n", run.stderr
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["Page", "WebSpider", "WebcrawlAddon", "crawl", "open_output", "pages"])
+    def test_what_the_package_has(self, name):
+        """Programs need no more than `import webcrawl` for what they use most."""
+        assert callable(getattr(webcrawl, name))
+
+    def test_a_room_of_the_same_name(self):
+        """`webcrawl.crawl` can be called whether or not a program has imported modules below it."""
+        assert importlib.import_module("webcrawl.crawl.driver").Driver
+        assert isinstance(webcrawl.crawl("http://a.test/"), Crawling)
+
+    def test_another_name(self):
+        """What the package lacks is an AttributeError, as for any module."""
+        with pytest.raises(AttributeError, match="no attribute 'crowl'"):
+            webcrawl.crowl  # noqa: B018
 
 
 class TestSeeds:
