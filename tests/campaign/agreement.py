@@ -83,7 +83,8 @@ def _text(jobdir, beside):
 
 def _documents(jobdir, beside):
     lines = parquet.read_table(sorted((jobdir / "tables").glob("documents-*.parquet"))).to_pylist()
-    return Found([line["url"] for line in lines], [without_port(line["text"]) for line in _comparable(lines, beside)])
+    texts = [without_port(line["text"] or "") for line in _comparable(lines, beside)]  # what broke its reader has none
+    return Found([line["url"] for line in lines], texts)
 
 
 def _neardup(jobdir, _beside):
