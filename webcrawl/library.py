@@ -98,7 +98,7 @@ def crawl(
     seed has an answer, and StoreError if the crawl cannot keep what it does.
     """
     given = _given({**(settings or {}), **more}, jobdir)
-    return Crawling(seeds, limit, given, _checked(given), is_kept=jobdir is not None)
+    return Crawling(seeds, limit, given, _checked(given), is_kept="JOBDIR" in given)
 
 
 class Crawling:

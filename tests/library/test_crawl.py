@@ -92,6 +92,14 @@ class TestPages:
 
         assert not one.jobdir.exists()
 
+    def test_a_folder_among_the_settings(self, site, tmp_path):
+        """It is kept as one that is given by itself."""
+        one = crawl(site, settings={"JOBDIR": str(tmp_path / "job")})
+
+        assert numbers(one) == ALL
+        assert one.jobdir == tmp_path / "job"
+        assert numbers(webcrawl.pages(tmp_path / "job")) == ALL
+
     def test_several_at_once(self, site):
         """Crawls of one program do not know each other."""
 
