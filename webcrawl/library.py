@@ -23,13 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakSet
 
 from webcrawl.base.errors import NothingFetched
-from webcrawl.base.loading import missing
-from webcrawl.base.outputs import LIBRARIES, READ_LINKS
+from webcrawl.base.outputs import READ_LINKS
 from webcrawl.base.settings import SETTINGS
 from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.checks import SettingError, check
-from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE
+from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_outputs
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
@@ -505,13 +504,9 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
     outputs = values["OUTPUTS"]
-    for name in outputs:
-        if name == "requests":
-            raise SettingError("OUTPUTS", name, "without requests, which is for a crawl in Scrapy's process")
-        if lacks := [library for library in LIBRARIES.get(name, ()) if find_spec(library) is None]:
-            raise SettingError("OUTPUTS", given["OUTPUTS"], f"without {name} ({missing(*lacks)})")
-    if "changes" in outputs and values["REVISIT_POLICY"] == "none":
-        raise SettingError("OUTPUTS", given["OUTPUTS"], "without changes, or REVISIT_POLICY set")
+    if "requests" in outputs:
+        raise SettingError("OUTPUTS", "requests", "without requests, which is for a crawl in Scrapy's process")
+    check_outputs(outputs, values, given.get("OUTPUTS"))
     return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
 
 

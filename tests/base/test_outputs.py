@@ -1,10 +1,11 @@
 """OUTPUTS names what a crawl writes, and stands for pipelines of the crawl's own."""
 
+from importlib import import_module
+
 import pytest
 from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
-from webcrawl.adapter import values
 from webcrawl.adapter.pipelines.outputs import LinkLogPipeline
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.loading import load
@@ -70,7 +71,8 @@ def test_changes_are_of_pages_that_are_fetched_again():
 
 def test_what_an_output_lacks_is_named(monkeypatch):
     """All of its libraries that are not installed, with the command that installs them."""
-    monkeypatch.setattr(values, "find_spec", lambda library: None if library != "pyarrow" else library)
+    checking = import_module("webcrawl.crawl.checks.check")  # its package has a function of the same name
+    monkeypatch.setattr(checking, "find_spec", lambda library: None if library != "pyarrow" else library)
     with pytest.raises(SettingError, match=r"\(trafilatura and resiliparse are not installed: pip .*resili.*'\)"):
         written(OUTPUTS="documents")
 

@@ -57,14 +57,14 @@ from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checkpointing import by_turns
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.driver import Driver, Steps
-from webcrawl.crawl.fetching import connect
+from webcrawl.crawl.fetching import connect, reading_ahead
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.periodic import from_thread
-from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
+from webcrawl.crawl.reading_ahead import Ahead
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.running_downloads import GRACE
 from webcrawl.crawl.seed_fates import SeedFates
@@ -308,7 +308,7 @@ class FrontierScheduler:
             hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
             self.run.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
             moments.failed.append(self.run.fates.failed)
-            ahead = self._ahead(values)
+            ahead = reading_ahead(self.visitor, values)
             moments.ahead.append(ahead)
             self.run.ends.callback(ahead.close)
         moments.unfinished.append(end.hide)
@@ -321,14 +321,6 @@ class FrontierScheduler:
             moments.judge.append(judge.answer)
             moments.given.append(judge.given)
         return ahead
-
-    def _ahead(self, values: Mapping[str, Any]) -> Ahead:
-        ahead = ReadingAhead(self.visitor, pdf_process(values))
-        if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
-            return ahead
-        from webcrawl.crawl.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
-
-        return scoring(values, ahead)
 
     async def _begin_since(self, argument: str) -> None:
         """Reads what earlier crawls have, if the crawl is to begin from there."""

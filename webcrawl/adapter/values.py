@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
@@ -15,9 +14,10 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.user_settings import is_given
-from webcrawl.base.loading import missing, path_of
-from webcrawl.base.outputs import BESIDE, BRINGS, LIBRARIES, NAMES, PIPELINES, READ_LINKS
+from webcrawl.base.loading import path_of
+from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS
 from webcrawl.crawl.checks import SettingError, check
+from webcrawl.crawl.checks.check import check_outputs
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
 
@@ -64,12 +64,7 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
             wanted.discard(name)
         elif path in theirs and name not in BESIDE and name not in BRINGS:
             wanted.add(name)
-    for name in sorted(wanted & LIBRARIES.keys()):
-        if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
-            raise SettingError("OUTPUTS", settings["OUTPUTS"], f"without {name} ({missing(*lacks)})")
-    if "changes" in wanted and values["REVISIT_POLICY"] == "none":
-        lack = "without it nothing is fetched again"
-        raise SettingError("OUTPUTS", settings["OUTPUTS"], "without changes, or REVISIT_POLICY set", lack)
+    check_outputs(wanted, values, settings["OUTPUTS"])
     return tuple(name for name in NAMES if name in wanted)
 
 

@@ -17,9 +17,11 @@ from webcrawl.crawl.inline_turns import Turns
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.periodic import DueTimer
+from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.redirect_chain import cookie_header
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
+from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
@@ -179,6 +181,16 @@ def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
     uplink.on_return = resolver.forget_failures
     resolver.remember(uplink.reached())
     network.http.http2.recorded = parts.frontier.notes.http2
+
+
+def reading_ahead(visitor: Visitor, values: Mapping[str, Any]) -> Ahead:
+    """What a crawl with these settings does with an answer before its page is made."""
+    ahead = ReadingAhead(visitor, pdf_process(values))
+    if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
+        return ahead
+    from webcrawl.crawl.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
+
+    return scoring(values, ahead)
 
 
 async def read(trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]) -> bool:

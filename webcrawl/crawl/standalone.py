@@ -27,19 +27,17 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.disk_space import DiskSpace
 from webcrawl.crawl.download_outcomes import Outcomes
 from webcrawl.crawl.driver import Driver, Output
-from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip
+from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip, reading_ahead
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.job_folder import check_folder, make_folder
 from webcrawl.crawl.last_pages import closed
 from webcrawl.crawl.outputs.modules import is_module, module
-from webcrawl.crawl.outputs.news import News
 from webcrawl.crawl.outputs.output import Dropped
 from webcrawl.crawl.outputs.output import Output as CrawlOutput
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.page_making import PageMaking
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.periodic import DueTimer, Loop, from_thread
-from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.robots_hearing import RobotsHearing
 from webcrawl.crawl.rules import limits_of
 from webcrawl.crawl.run import Run
@@ -86,7 +84,7 @@ class Standalone:
 
     def __init__(self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver) -> None:
         """`values`: the checked settings; `given`: those that the user has given, as they were written."""
-        self._values, self._deliver, self._given = values, deliver, given
+        self._values, self._deliver = values, deliver
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.run = Run(self.stop, given)
         self._outputs: list[CrawlOutput] = []
@@ -114,7 +112,7 @@ class Standalone:
         self.network, self.running, self.barrier = network, Running(), Barrier()
         self.timer = DueTimer(self.wake)
         await self._connect(values, seeds)
-        await self._open_outputs()
+        self._open_outputs()
         self._begin(values)
 
     def _assembled(self, seeds: str, limit: int | None, loop: asyncio.AbstractEventLoop) -> tuple[Crawl, Any]:
@@ -148,7 +146,7 @@ class Standalone:
         )
         outcomes.uplink = parts.uplink
         connect(network, parts, self.wake)
-        ahead = self._ahead(values)
+        ahead = reading_ahead(visitor, values)
         run.ends.callback(ahead.close)
         await ahead.begin()
         self.fetching = Fetching(
@@ -166,15 +164,7 @@ class Standalone:
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
         self.finish, self.hear = end.finished, robots.pages_of
 
-    def _ahead(self, values: Mapping[str, Any]) -> Ahead:
-        ahead = ReadingAhead(self.run.visitor, pdf_process(values))
-        if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):
-            return ahead
-        from webcrawl.crawl.scoring_ahead import scoring  # noqa: PLC0415 - most crawls score nothing
-
-        return scoring(values, ahead)
-
-    async def _open_outputs(self) -> None:
+    def _open_outputs(self) -> None:
         """Opens what OUTPUTS names, in the order in which pages go through it."""
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
@@ -185,13 +175,9 @@ class Standalone:
                 self._add(output, name)
 
     def _add(self, output: CrawlOutput, name: str) -> None:
-        asks = bool(getattr(output, "unchanged", False))
-        for before in self._outputs:
-            if asks and isinstance(before, News):
-                before.wanted = True
         process = getattr(output, "process_item", None)
         if is_module(output):
-            process = module(name, output.process_item, output.content_types, unchanged=asks)  # type: ignore[attr-defined]
+            process = module(name, output.process_item, output.content_types)  # type: ignore[attr-defined]
         if process is not None:
             self._processors.append(process)
 

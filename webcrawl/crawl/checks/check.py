@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from webcrawl import settings as defaults
+from webcrawl.base.loading import missing
+from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.readable import shortened
 from webcrawl.base.settings import SETTINGS
 from webcrawl.base.settings.setting_kinds import (
@@ -295,6 +298,20 @@ def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> An
     if name in ours:
         return ours[name]
     return settings[name] if name in settings else getattr(defaults, name)
+
+
+def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: object) -> None:
+    """Raise SettingError if a library is missing, or a setting, without which one of these outputs cannot be written.
+
+    `given`: OUTPUTS as the user wrote it.
+    """
+    wanted = set(outputs)
+    for name in sorted(wanted & LIBRARIES.keys()):
+        if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
+            raise SettingError("OUTPUTS", given, f"without {name} ({missing(*lacks)})")
+    if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
+        lack = "without it nothing is fetched again"
+        raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY set", lack)
 
 
 def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:
