@@ -19,14 +19,37 @@ class Doors:
             self._selector.register(door, selectors.EVENT_READ)
 
     def serve(self):
+        visitors = set()
         while not self._stop.is_set():
             for key, _ in self._selector.select(0.02):
-                visitor, _ = key.fileobj.accept()
-                visitor.close()
-                self.visits[key.fileobj.getsockname()[1]] += 1
+                if key.fileobj in visitors:
+                    self._listen(key.fileobj, visitors)
+                else:
+                    visitor, _ = key.fileobj.accept()
+                    self.visits[key.fileobj.getsockname()[1]] += 1
+                    self._send_away(visitor, visitors)
+        for visitor in visitors:
+            visitor.close()
 
     def stop(self):
         self._stop.set()
+
+    def _send_away(self, visitor, visitors):
+        # The door is not closed yet: what a visitor says to a closed one resets the connection, which now and then
+        # overtakes the end that the visitor was to read.
+        with suppress(OSError):
+            visitor.shutdown(socket.SHUT_WR)
+        visitors.add(visitor)
+        self._selector.register(visitor, selectors.EVENT_READ)
+
+    def _listen(self, visitor, visitors):
+        """Until the visitor has gone."""
+        with suppress(OSError):
+            if visitor.recv(4096):
+                return
+        self._selector.unregister(visitor)
+        visitors.remove(visitor)
+        visitor.close()
 
 
 @contextmanager

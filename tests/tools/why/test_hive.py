@@ -51,7 +51,7 @@ def test_a_url_behind_a_wall_that_moved(tmp_path, notes, state, drone):
     named(tmp_path, (0, 1))
     links = [row.split("\t")[2] for row in (other / LINKS_LOG).read_text().splitlines()]
     with Crawls(other) as crawls:
-        url = next(one.url for one in crawls.answers([*dict.fromkeys(links)][:50]) if one.state == "queued")
+        url = next(one.url for one in crawls.answers([*dict.fromkeys(links)]) if one.state == "queued")
     exchange = Exchange(url, b"", 403, b"", [], b"", b"", b"", "", 1.7e9, Timings())
     added = line(1.7e9, Link(url), Outcome(403, seconds=0.1), exchange, notes)
     with (asked / LOG).open("ab") as file:
