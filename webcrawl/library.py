@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import re
 import shutil
 import tempfile
 import threading
@@ -74,6 +75,7 @@ _OF_SCRAPYS_PROCESS = """
 """
 OF_SCRAPYS_PROCESS = frozenset(_OF_SCRAPYS_PROCESS.split())
 ANSWERS_WITHIN = 1.0  # seconds, unless the crawl has ended meanwhile
+_LINE_ENDS = re.compile(r"[\t\r\n]")  # the URL Standard takes them out of a URL, wherever they are
 STOPPED = "stopped"  # the reason of a crawl that its caller wanted no more pages of
 
 
@@ -96,7 +98,11 @@ def crawl(
     TypeError for an unknown setting, and SettingError for an impossible value. The loop raises NothingFetched if no
     seed has an answer, and StoreError if the crawl cannot keep what it does.
     """
-    given = _given({**(settings or {}), **more}, jobdir)
+    if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, PathLike | Iterable):
+        raise TypeError(f"seeds: must be a URL, the path of a list, or URLs, not {type(seeds).__name__}")
+    if limit is not None and not isinstance(limit, int):
+        raise TypeError(f"limit: must be a whole number, not {limit!r}")
+    given = _given(settings or {}, more, jobdir)
     return Crawling(seeds, limit, given, _checked(given), is_kept="JOBDIR" in given)
 
 
@@ -114,8 +120,11 @@ class Crawling:
 
     @property
     def jobdir(self) -> Path:
-        """The folder of the crawl."""
-        return Path(self._values["JOBDIR"])
+        """The folder of the crawl. Raise RuntimeError if it keeps nothing and has not run: then there is none yet."""
+        folder = self._values["JOBDIR"]
+        if folder is None:
+            raise RuntimeError("without `jobdir`, a crawl has a folder only while it runs")
+        return Path(folder)
 
     @property
     def stats(self) -> dict[str, Any]:
@@ -265,7 +274,7 @@ class _Handover:
             self._tell()
 
     def _tell(self) -> None:
-        self._condition.notify()
+        self._condition.notify_all()  # several threads may ask for the next page
         if self._wake is not None:
             wake, self._wake = self._wake, None
             wake()
@@ -479,10 +488,20 @@ def _from_the_beginning(_: str) -> None:
 # -- what the caller has given
 
 
-def _given(settings: Mapping[str, Any], jobdir: str | PathLike[str] | None) -> dict[str, Any]:
-    """The settings that the caller has given, under their names. Raise TypeError for one that has no effect here."""
+def _given(
+    settings: Mapping[str, Any], keywords: Mapping[str, Any], jobdir: str | PathLike[str] | None
+) -> dict[str, Any]:
+    """The settings that the caller has given, under their names.
+
+    Raise TypeError for one that has no effect here, or is given twice.
+    """
     known = SETTINGS.keys() | SCRAPYS.keys()
-    given = {ARGUMENTS.get(name, name.upper()): value for name, value in settings.items()}
+    given: dict[str, Any] = {}
+    for written, value in [*settings.items(), *keywords.items()]:
+        name = ARGUMENTS.get(written, written.upper())
+        if name in given:
+            raise TypeError(f"{written}: {name} is given twice")
+        given[name] = value
     for name in given:
         if name in OF_SCRAPYS_PROCESS:
             raise TypeError(f"{name}: is for a crawl in Scrapy's process: scrapy crawl web -s {name}=…")
@@ -494,7 +513,9 @@ def _given(settings: Mapping[str, Any], jobdir: str | PathLike[str] | None) -> d
         given.setdefault("FRONTIER_PRIORITIZER", BY_LANGUAGE)
     if jobdir is not None:
         given["JOBDIR"] = str(jobdir)
-    elif "JOBDIR" not in given:
+    if "JOBDIR" in given:
+        given["JOBDIR"] = str(Path(given["JOBDIR"]).absolute())  # the program may go to another folder meanwhile
+    else:
         given.setdefault("OUTPUTS", "")  # nothing is kept
     return given
 
@@ -524,7 +545,9 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
     new, digest = place / "new", blake2b(digest_size=8)
     with new.open("w", encoding="utf-8") as file:
         for url in (seeds,) if isinstance(seeds, str) else seeds:
-            line = f"{str(url).strip()}\n"
+            if not isinstance(url, str):
+                raise TypeError(f"seeds: {url!r} is not a URL")
+            line = f"{_LINE_ENDS.sub('', url).strip()}\n"
             digest.update(line.encode())
             file.write(line)
     if not new.stat().st_size:

@@ -2,6 +2,8 @@
 
 import asyncio
 import importlib
+import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from webcrawl.store.jobdir import stats_file
 from webcrawl.urls.seeds.seed_source import SeedError
 
 PAGES = 12  # of the site
+LONG = 32  # of another: what they have beyond 2 MiB is more than there is room for
 QUICK = {
     "user_agent": "mybot/1.0 (+https://example.org/bot)",
     "private_networks_allowed": ["127.0.0.0/8"],
@@ -38,6 +41,17 @@ class Tree(Site):
             return
         links = "".join(f"<a href=/{to}>{to}</a>" for to in (2 * number, 2 * number + 1) if to <= PAGES)
         self.say(HTTPStatus.OK, f"<title>Page {number}</title>{links}".encode(), content_type="text/html")
+
+
+class Long(Site):
+    """A page that links to long ones."""
+
+    def answer(self):
+        if self.path == "/":
+            self.say(HTTPStatus.OK, b"".join(b"<a href=/%d>x</a>" % n for n in range(LONG)), content_type="text/html")
+        else:
+            body = self.path.encode() + bytes(4_500_000)
+            self.say(HTTPStatus.OK, body, content_type="application/octet-stream")
 
 
 @pytest.fixture(name="site", scope="module")
@@ -98,6 +112,42 @@ class TestPages:
 
         assert numbers(one) == ALL
         assert one.jobdir == tmp_path / "job"
+        assert numbers(webcrawl.pages(tmp_path / "job")) == ALL
+
+    def test_pages_that_are_kept(self):
+        """However many long pages a program keeps, the next one comes: only those under way share room in memory."""
+        with serving(Long) as address:
+            pages = list(crawl(f"{address}/", scope="host"))  # whose long bodies are kept whole
+
+        assert sum(len(page.body) > 4_000_000 for page in pages) == LONG
+
+    def test_several_threads(self, site):
+        """Threads that share one iterator get each page once, and all of them get to its end."""
+        pages, got = iter(crawl(site)), []
+        threads = [threading.Thread(target=lambda: got.extend(pages), daemon=True) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+
+        assert numbers(got) == ALL
+        assert not any(thread.is_alive() for thread in threads)
+
+    def test_another_process(self, site):
+        """A page can be pickled, for a pool of processes."""
+        for page in crawl(site, closespider_itemcount=1):
+            copy = pickle.loads(pickle.dumps(page))  # noqa: S301 - our own
+            assert (copy.url, copy.body, copy.links) == (page.url, page.body, page.links)
+
+    def test_another_folder(self, site, tmp_path, monkeypatch):
+        """A folder is where it was when the crawl was made, wherever the program goes meanwhile."""
+        monkeypatch.chdir(tmp_path)
+        pages = []
+        for page in crawl(site, "job"):
+            pages.append(page)
+            os.chdir("/")
+
+        assert numbers(pages) == ALL
         assert numbers(webcrawl.pages(tmp_path / "job")) == ALL
 
     def test_several_at_once(self, site):
@@ -163,6 +213,29 @@ class TestSeeds:
 
         assert [(page.url, page.status) for page in pages] == [(f"{site}1,2", HTTPStatus.NOT_FOUND)]
 
+    @pytest.mark.parametrize("seeds", [b"http://a.test/", 7, None, [b"http://a.test/"], [None]])
+    def test_what_is_no_url(self, seeds):
+        """Other values are refused: as text they would be other URLs."""
+        with pytest.raises(TypeError, match="seeds: "):
+            list(webcrawl.crawl(seeds, **QUICK))
+
+    def test_line_ends_in_a_url(self, site):
+        """They are no part of a URL, as the URL Standard has it, and begin no other."""
+        port = site.rstrip("/").rpartition(":")[2]
+
+        assert numbers(webcrawl.crawl([f" {site}\n1\n2"], ports_allowed=[port], **QUICK)) == [12]
+
+    @pytest.mark.parametrize("limit", ["2", 1.5])
+    def test_a_limit_that_is_no_number(self, limit):
+        """It is refused before anything is read."""
+        with pytest.raises(TypeError, match="limit: must be a whole number"):
+            webcrawl.crawl("http://a.test/", limit=limit)
+
+    def test_a_host_alone(self):
+        """What is no file, and looks like a host, lacks its scheme: the line says so."""
+        with pytest.raises(SeedError, match=r"http://127\.0\.0\.1:80"):
+            list(webcrawl.crawl("127.0.0.1:80", **QUICK))
+
     def test_a_file(self, site, tmp_path):
         """A path is a list of them."""
         (tmp_path / "seeds.txt").write_text(f"{site}7\n")
@@ -195,6 +268,7 @@ class TestSettings:
         [
             ({"user_agnt": "x"}, "user_agnt: no setting of this name; is user_agent meant?"),
             ({"settings": {"FEEDS": {}}}, "feeds: no setting of this name"),
+            ({"scope": "host", "settings": {"URL_SCOPE": "any"}}, "scope: URL_SCOPE is given twice"),
             ({"render": "auto"}, "RENDER: is for a crawl in Scrapy's process"),
         ],
     )

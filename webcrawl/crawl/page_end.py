@@ -76,6 +76,10 @@ class PageEnd:
                 self._fail(tamed(error))
         elif trip.visited and trip.link is not None:
             self._crawl.parts.halfway.leave_out((trip.link.url,))  # its body is seen, and it comes again
+        if trip.exchange is not None:
+            # What somebody keeps of the page is theirs: downloads do not wait for it. A pipeline that collects a
+            # thousand pages, or a list of all pages, would stop the crawl once it has room's worth of long bodies.
+            trip.exchange.claim = None
         self._barrier.leave(trip)
 
     def hide(self, trip: Trip) -> None:

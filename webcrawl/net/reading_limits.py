@@ -262,7 +262,7 @@ class Room:
 
 
 class Claim:
-    """What one body has of the room, for as long as anybody has the body."""
+    """What one body has of the room, until its page is finished, or nobody has the body any more."""
 
     __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
 
@@ -304,6 +304,10 @@ class Claim:
             self._is_loaded = True
             self._room.loaded(self, self._taken)
 
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        """A page that another process gets, or a copy of it, has none of this room."""
+        return _no_claim, ()
+
     def __del__(self) -> None:
         if self._taken:
             self._room.give_back(self._taken, was_loaded=self._is_loaded)
@@ -312,3 +316,7 @@ class Claim:
 def claim_of(room: Room, most: int) -> Claim | None:
     """Return the claim of a body that may have so many bytes; None if it needs no room."""
     return Claim(room, most - BASE, may_wait=True) if most > BASE else None
+
+
+def _no_claim() -> None:
+    """What a claim is in a copy."""

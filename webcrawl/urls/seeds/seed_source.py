@@ -174,7 +174,9 @@ BELOW_JOBDIR = "jobdir:"  # before the path of a list that was put into the craw
 BLOCK = 65_536  # bytes read at a time: all that a list holds in memory, whatever its length
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-_HOST = re.compile(r"[\w-]+(\.[\w-]+)*\.(?!txt$|csv$|gz$|zip$)[a-z]{2,}(:\d+)?", re.IGNORECASE)
+_HOST = re.compile(
+    r"([\w-]+(\.[\w-]+)*\.(?!txt$|csv$|gz$|zip$)[a-z]{2,}|localhost|\d+(\.\d+){3})(:\d+)?", re.IGNORECASE
+)
 # Of our machine's making, whatever the list
 _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 # What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file without a name in a zip;
