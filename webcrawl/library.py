@@ -525,8 +525,6 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
     outputs = values["OUTPUTS"]
-    if "requests" in outputs:
-        raise SettingError("OUTPUTS", "requests", "without requests, which is for a crawl in Scrapy's process")
     check_outputs(outputs, values, given.get("OUTPUTS"))
     return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
 

@@ -277,7 +277,7 @@ class TestSettings:
         with pytest.raises(TypeError, match=line):
             webcrawl.crawl("http://a.test/", **more)
 
-    @pytest.mark.parametrize("more", [{"concurrent_requests": "many"}, {"scope": "moon"}, {"outputs": "requests"}])
+    @pytest.mark.parametrize("more", [{"concurrent_requests": "many"}, {"scope": "moon"}, {"outputs": "moons"}])
     def test_that_are_impossible(self, more):
         """So are values that cannot be."""
         with pytest.raises(SettingError):
@@ -431,8 +431,10 @@ class TestFiles:
 
     def test_text_and_documents(self, site, tmp_path):
         """OUTPUTS writes what it writes in Scrapy's process."""
-        list(crawl(site, tmp_path, outputs="warc cdxj links text skipped tags neardup pagefiles images"))
+        list(crawl(site, tmp_path, outputs="warc cdxj links text skipped tags neardup pagefiles images requests"))
 
         assert (tmp_path / "tags.tsv").read_text().startswith(f"title\t{PAGES}\t")
         assert (tmp_path / "logs/links.log").read_text().count("\n") == PAGES - 1
         assert len(list((tmp_path / "text").iterdir())) == 1
+        requests = (tmp_path / "logs/requests.log").read_text().splitlines()
+        assert len(requests) == PAGES + 1  # and robots.txt

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from scrapy import Request
 from scrapy.http import Response
 
 from webcrawl.base.model import Link
+from webcrawl.crawl.run import OfRequests, Sent
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import FetchError
 
@@ -16,11 +17,16 @@ class DownloadMoments:
     """What is off is in no list. `unfinished`, `ahead` and `ended` are about the scheduler's own requests."""
 
     def __init__(self) -> None:
-        self.sent: list[Callable[[Request, Trip | None], None]] = []  # right before a request is sent
+        self.requests = OfRequests([], [])  # until the crawl is open: then its run's
         self.failed: list[Callable[[Link, FetchError], object]] = []  # by one of the crawl's own clients
         self.unfinished: list[Callable[[Trip], object]] = []  # it may be tried again: an error, a cut body, a 202
         self.ahead: list[Callable[[Trip], Awaitable[None] | None]] = []  # what is done with an answer first
         self.judge: list[Callable[[Trip, Response], Response]] = []  # before anybody gets it: what they may have of it
-        self.left: list[Callable[[Request], object]] = []  # its answer has ended, or it has failed
         self.ended: list[Callable[[Trip], object]] = []  # its outcome is known; the spider is next
         self.given: list[Callable[[Request, Response], Response]] = []  # a middleware has answered in its place
+
+
+def tell_sent(told: Sequence[Sent], request: Request, trip: Trip | None) -> None:
+    """A request is about to be sent: whoever hears of requests is told."""
+    for tell in told:
+        tell(request, request.method, request.url, trip.link if trip is not None else None)

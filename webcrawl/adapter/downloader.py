@@ -218,8 +218,8 @@ class FrontierDownloader:
             self._send(signals.response_downloaded, request, response=response)
             return response
         finally:
-            for hear in self.moments.left:
-                hear(request)
+            for hear in self.moments.requests.left:
+                hear(request, trip.outcome)
             self._send(signals.request_left_downloader, request)
 
     async def _compare(self, since: Since, exchange: Exchange) -> None:

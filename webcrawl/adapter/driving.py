@@ -53,10 +53,9 @@ def can_drive(crawler: Crawler) -> bool:
 
 def can_fetch(crawler: Crawler, downloader: FrontierDownloader) -> bool:
     """Return whether the crawl's own clients may fetch every page as it is."""
-    moments = downloader.moments
     if has_environment_proxy(crawler):
         return False
-    if downloader.since is not None or moments.sent or moments.left or moments.judge or moments.given:
+    if downloader.since is not None:
         return False
     handlers = downloader.handlers.by_scheme
     return all(type(handlers.get(scheme)) is kind for scheme, kind in OURS.items())
@@ -71,7 +70,10 @@ class PagesThroughScrapy:
         engine: Engine,
         finished: Callable[[Trip], None],
         fail: Callable[[Exception], None],
+        judges: Sequence[Callable[[Trip, Response], Response]] = (),
     ) -> None:
+        """`judges`: what others may have of a response."""
+        self._judges = judges
         self._engine, self._scraper = engine.engine, engine.engine.scraper
         self.rest, self.give_up = engine.wake, engine.give_up_pages
         self._sender = crawler.signals.sender
@@ -104,7 +106,10 @@ class PagesThroughScrapy:
 
     def _response(self, trip: Trip) -> Response:
         link, exchange = trip.answer()
-        return Response(exchange.url, exchange.status, body=exchange.body, request=self.request(link, trip))
+        response = Response(exchange.url, exchange.status, body=exchange.body, request=self.request(link, trip))
+        for judge in self._judges:
+            response = judge(trip, response)
+        return response
 
     def request(self, link: Link, trip: Trip) -> Request:
         """The request of a page, for whoever looks."""
@@ -124,7 +129,7 @@ class FetchingSteps(PagesThroughScrapy):
         finished: Callable[[Trip], None],
         fail: Callable[[Exception], None],
     ) -> None:
-        super().__init__(crawler, engine, finished, fail)
+        super().__init__(crawler, engine, finished, fail, downloader.moments.judge)
         self._downloader, self._giving, self._robots = downloader, giving, robots
         network, http = downloader.network, downloader.handlers.by_scheme["http"]
         self._fetching = Fetching(
@@ -134,6 +139,7 @@ class FetchingSteps(PagesThroughScrapy):
             giving.headers,
             robots.conditions,
             downloader.moments.ahead,
+            downloader.moments.requests,
             downloader.inline.turns,
             downloader.count,
             downloader.on_lack,

@@ -27,6 +27,7 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
 from webcrawl.adapter.download_errors import error_of, lacks, raised
+from webcrawl.adapter.download_moments import tell_sent
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.settings.crawl_settings import AUTO
@@ -121,8 +122,7 @@ class ForeignHandler:
         """Whoever wants to know of each request: what the handler makes of it is not known."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         try:
-            for tell in downloader.moments.sent:
-                tell(request, trip)
+            tell_sent(downloader.moments.requests.sent, request, trip)
         except FetchError as error:
             raise raised(error) from error
 

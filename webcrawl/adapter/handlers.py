@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import ip_address
 from typing import Any, NoReturn
 
@@ -16,55 +16,20 @@ from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.download_moments import tell_sent
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Exchange, Timings, is_sitemap
+from webcrawl.base.model import Exchange, is_sitemap
 from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.crawl.download_outcomes import WHOLE
-from webcrawl.crawl.fetching import LOST
+from webcrawl.crawl.fetching import LOST, Sending
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadOption, FetchError
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import PLAIN, ProtocolModule, Source
-
-
-class Sending:
-    """A Watch in place of a request's trip, made only where somebody wants to know."""
-
-    __slots__ = ("_asked", "_source", "_tell", "_trip")
-
-    def __init__(self, request: Request, trip: Trip | None, tell: Callable[[Request, Trip | None], None]) -> None:
-        self._asked, self._trip, self._tell = request, trip, tell
-        self._source: Source | None = None
-
-    @property
-    def spare(self) -> bool:
-        return self._trip is not None and self._trip.spare
-
-    @property
-    def source(self) -> Source | None:
-        return self._source
-
-    @source.setter
-    def source(self, source: Source | None) -> None:
-        if self._source is None:
-            self._tell(self._asked, self._trip)
-        self._source = source
-        if self._trip is not None:
-            self._trip.source = source
-
-    @property
-    def timings(self) -> Timings | None:
-        return self._trip.timings if self._trip is not None else None
-
-    @timings.setter
-    def timings(self, timings: Timings | None) -> None:
-        if self._trip is not None:
-            self._trip.timings = timings
-
+from webcrawl.net.protocols import PLAIN, ProtocolModule
 
 logger = logging.getLogger(__name__)
 
@@ -123,8 +88,9 @@ class HttpHandler(BaseDownloadHandler):
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         keep = trip.keep if trip is not None else 0.0
         watch: Trip | Sending | None = trip
-        for tell in self._downloader.moments.sent:
-            watch = Sending(request, trip, tell)
+        told = self._downloader.moments.requests.sent
+        if told:
+            watch = Sending(trip, partial(tell_sent, told, request, trip))
         since = self._downloader.since
         known = await since.latest(request, trip) if since is not None else None
         if known is not None:

@@ -301,6 +301,7 @@ class FrontierScheduler:
     ) -> Ahead | None:
         """Who takes part in what becomes of downloads: nearly none of them in every crawl."""
         moments = downloader.moments
+        moments.requests = self.run.requests
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
         if makes_pages:
             lists = str(getattr(spider, "seed_lists", None) or "")

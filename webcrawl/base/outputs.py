@@ -21,7 +21,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "neardup": ("webcrawl.adapter.pipelines.outputs.NearDuplicatesPipeline", 214),
     "changes": ("webcrawl.adapter.pipelines.outputs.ChangesPipeline", 198),
     "skipped": ("webcrawl.adapter.pipelines.outputs.SkippedPipeline", 215),
-    "requests": ("webcrawl.adapter.pipelines.requests.RequestsPipeline", 216),
+    "requests": ("webcrawl.adapter.pipelines.outputs.RequestsPipeline", 216),
     "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Exchange, Link, is_sitemap
+from webcrawl.base.model import Exchange, Link, Timings, is_sitemap
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import flaws_of
@@ -19,13 +20,14 @@ from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.periodic import DueTimer
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.redirect_chain import cookie_header
+from webcrawl.crawl.run import OfRequests
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import PLAIN, Options, ProtocolModule
+from webcrawl.net.protocols import PLAIN, Options, ProtocolModule, Source
 from webcrawl.net.reading_limits import Bandwidth
 
 CUT, LONG = Options(cut=True), Options(long=True)
@@ -44,6 +46,42 @@ class Asked(NamedTuple):
         return f"<GET {self.url}>"
 
 
+class Sending:
+    """A Watch in place of a trip, made only where somebody hears of requests: of each that is sent on a connection."""
+
+    __slots__ = ("_source", "_tell", "_trip")
+
+    def __init__(self, trip: Trip | None, tell: Callable[[], object]) -> None:
+        """`tell` is called right before a request is sent."""
+        self._trip, self._tell = trip, tell
+        self._source: Source | None = None
+
+    @property
+    def spare(self) -> bool:
+        return self._trip is not None and self._trip.spare
+
+    @property
+    def source(self) -> Source | None:
+        return self._source
+
+    @source.setter
+    def source(self, source: Source | None) -> None:
+        if self._source is None:
+            self._tell()
+        self._source = source
+        if self._trip is not None:
+            self._trip.source = source
+
+    @property
+    def timings(self) -> Timings | None:
+        return self._trip.timings if self._trip is not None else None
+
+    @timings.setter
+    def timings(self, timings: Timings | None) -> None:
+        if self._trip is not None:
+            self._trip.timings = timings
+
+
 class Fetching:
     """Fetches links that need no more than their URL."""
 
@@ -55,6 +93,7 @@ class Fetching:
         headers: Sequence[Callable[[Link], Headers]],
         of_robots: Callable[[Link], Headers],
         ahead: Sequence[Callable[[Trip], Awaitable[None] | None]],
+        heard: OfRequests,
         turns: Turns | None,
         count: Callable[[Iterable[str]], object],
         on_lack: Callable[[Exception], object],
@@ -63,11 +102,13 @@ class Fetching:
     ) -> None:
         """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a robots.txt.
 
-        `ahead`: what is done with an answer before its page is made. `turns`: of downloads that somebody awaits, which
-        may have borrowed the host. `whole`: whether a body of which a part is missing is a failure.
+        `ahead`: what is done with an answer before its page is made. `heard`: who hears of requests. `turns`: of
+        downloads that somebody awaits, which may have borrowed the host. `whole`: whether a body of which a part is
+        missing is a failure.
         """
         self._clients, self._outcomes, self._running = clients, outcomes, running
         self._headers, self._of_robots, self._ahead, self._turns = headers, of_robots, ahead, turns
+        self._heard = heard
         self._count, self._on_lack, self._whole = count, on_lack, whole
 
     async def fetch(self, trip: Trip, link: Link) -> bool:
@@ -88,7 +129,14 @@ class Fetching:
         except Exception as error:  # noqa: BLE001 - the outcome says what it means
             self._outcomes.note_failure(asked, trip, self._outcomes.judged(asked, error, trip.begun))
             return False
-        self._outcomes.note_answer(asked, trip, exchange.status)
+        else:
+            self._outcomes.note_answer(asked, trip, exchange.status)
+            return await self._read(trip)
+        finally:
+            for left in self._heard.left:
+                left(trip, trip.outcome)
+
+    async def _read(self, trip: Trip) -> bool:
         for ahead in self._ahead:
             reading = ahead(trip)
             if reading is not None and not await read(trip, reading, self._running, self._on_lack):
@@ -98,10 +146,11 @@ class Fetching:
     async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
         client = self._clients[link.url[: link.url.index(":")]]
         headers, options = self._asks(link)
+        watch = Sending(trip, partial(self._tell_sent, trip, link)) if self._heard.sent else trip
         task = self._running.begin(trip)
         try:
             exchange = trip.exchange = await client.fetch(
-                link.url, headers, keep=trip.keep, watch=trip, options=options
+                link.url, headers, keep=trip.keep, watch=watch, options=options
             )
         except asyncio.CancelledError as error:
             if not (trip.abandoned or trip.cut):
@@ -125,6 +174,10 @@ class Fetching:
         if self._whole and exchange.truncated in LOST and not link.is_prerequisite:
             self._refuse(exchange)
         return exchange
+
+    def _tell_sent(self, trip: Trip, link: Link) -> None:
+        for sent in self._heard.sent:
+            sent(trip, "GET", link.url, link)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
         """Fails for an answer of which a part is missing."""

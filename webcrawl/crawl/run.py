@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
+from webcrawl.base.model import Link, Outcome
 from webcrawl.content.page import Page
 from webcrawl.crawl.checkpointing import Checkpointing
 from webcrawl.crawl.crawl import Crawl, at_rest
@@ -14,6 +15,16 @@ from webcrawl.crawl.page_end import Archiving
 from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
+
+# The request, as any value that `left` knows it by too; its method and URL; its link, if the frontier has handed it out
+Sent = Callable[[object, str, str, Link | None], object]
+
+
+class OfRequests(NamedTuple):
+    """Who hears of each request, also of those that pipelines make."""
+
+    sent: list[Sent]  # right before it is sent
+    left: list[Callable[[object, Outcome | None], object]]  # its answer has ended, or it has failed
 
 
 class Run:
@@ -34,6 +45,7 @@ class Run:
         self.sources: list[Callable[[], bool]] = []  # whether URLs may come from elsewhere; asked when nothing is left
         self.behind: list[Callable[[], bool]] = []  # whether something is left undone; asked when the crawl has ended
         self.at_hand: list[Callable[[Page], object]] = []  # what outputs look up of all pages at hand
+        self.requests = OfRequests([], [])
         self.fates: SeedFates | None = None  # of the seeds, in a crawl that makes pages
         self.stops, self.ends = ExitStack(), ExitStack()  # what ends before the last checkpoint, and after it
 

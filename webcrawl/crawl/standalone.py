@@ -68,6 +68,7 @@ OUTPUTS: dict[str, str] = {  # by name and in their order; those after NEWS get 
     "neardup": "logs.NearDuplicates",
     "skipped": "logs.Skipped",
     "documents": "documents.Documents",
+    "requests": "requests.RequestLog",
 }
 Deliver = Callable[[Page], Awaitable[None]]
 
@@ -156,6 +157,7 @@ class Standalone:
             parts.moments.next_headers,
             robots.conditions,
             [ahead],
+            run.requests,
             None,
             parts.counters.update,
             run.fail,

@@ -9,7 +9,7 @@ from scrapy.exceptions import DropItem, NotConfigured
 
 from webcrawl.adapter.pipelines.output import run_of
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.outputs import documents, logs, news, pagefiles, tables, tags, text, warc
+from webcrawl.crawl.outputs import documents, logs, news, pagefiles, requests, tables, tags, text, warc
 from webcrawl.crawl.outputs.output import Output
 
 
@@ -74,6 +74,10 @@ class SkippedPipeline(OutputPipeline, logs.Skipped):
 
 class DocumentsPipeline(OutputPipeline, documents.Documents):
     """tables/documents-*.parquet."""
+
+
+class RequestsPipeline(OutputPipeline, requests.RequestLog):
+    """logs/requests.log."""
 
 
 class NewsPipeline(news.News):

@@ -65,7 +65,7 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.outputs.PageFilesPipeline": 213,
     "webcrawl.adapter.pipelines.outputs.NearDuplicatesPipeline": 214,
     "webcrawl.adapter.pipelines.outputs.SkippedPipeline": 215,
-    "webcrawl.adapter.pipelines.requests.RequestsPipeline": 216,
+    "webcrawl.adapter.pipelines.outputs.RequestsPipeline": 216,
     "webcrawl.adapter.pipelines.outputs.DocumentsPipeline": 217,
 }
 

@@ -3,9 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Request
 
-from webcrawl.adapter.handlers import Sending
+from webcrawl.crawl.fetching import Sending
 from webcrawl.crawl.trip import Trip
 
 
@@ -13,15 +12,14 @@ from webcrawl.crawl.trip import Trip
 def test_once_for_each_request(trip):
     """Whatever connections it takes; the trip has the latest of them."""
     told, first, second = [], SimpleNamespace(received=1), SimpleNamespace(received=2)
-    request = Request("http://a.test/")
-    watch = Sending(request, trip, lambda *sent: told.append(sent))
+    watch = Sending(trip, lambda: told.append(1))
     assert told == []
 
     watch.source = first
     watch.source = second
 
     assert watch.spare is False
-    assert told == [(request, trip)]
+    assert told == [1]
     assert watch.source is second
     assert trip is None or trip.source is second
 
@@ -29,4 +27,4 @@ def test_once_for_each_request(trip):
 @pytest.mark.parametrize("spare", [True, False])
 def test_what_its_connection_is_worth(spare):
     """Whether the connection will be needed is for the trip to say."""
-    assert Sending(Request("http://a.test/"), Trip(spare=spare), lambda *_: None).spare is spare
+    assert Sending(Trip(spare=spare), int).spare is spare

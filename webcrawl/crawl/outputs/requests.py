@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from pathlib import Path
-from typing import Any, Self
 
-from scrapy import Request, signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import call_later
-
-from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.pipelines.output import run_of
-from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import trip_of
-from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Link
+from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.trip import Trip
+from webcrawl.crawl.outputs.output import Output
+from webcrawl.crawl.run import Run
 from webcrawl.net.errors import Untried
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
@@ -32,72 +22,67 @@ EACH = 1.0  # seconds of requests that a power cut may take from the log; kill -
 HOSTS = 1 << 16  # of which is remembered when they answered last
 
 
-class RequestsPipeline:
-    """No pipeline of pages: the downloader tells it of each request."""
+class RequestLog(Output):
+    """No output of pages: whatever sends requests tells it of each."""
 
-    def __init__(self, crawler: Crawler, folder: Path) -> None:
-        self._crawler, self._path = crawler, folder / "logs" / "requests.log"
+    output = "requests"
+
+    def open(self, run: Run) -> None:
+        super().open(run)
         self._syncing: Future[None] | None = None
-        self._timer: Any = None
+        self._timer: asyncio.TimerHandle | None = None
         self._log: SyncedLog | None = None
         self._ending = False
         self._windows: Windows | None = None
         self._pause: Callable[[str], tuple[float, str]] = _unasked
-        self._sent_out: dict[Request, str] = {}  # sent, and not answered, with their hosts
+        self._sent_out: dict[object, str] = {}  # hosts of the requests that are sent, and not answered
         self._answered: dict[str, float] = {}  # when each host has ended its last answer, the latest last
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        values = values_of(crawler)
-        if "requests" not in values["OUTPUTS"]:
-            raise NotConfigured
-        return cls(crawler, Path(values["JOBDIR"]))
-
-    def open_spider(self) -> None:
-        run = run_of(self._crawler)
         if run.is_open:
-            parts = run.crawl.parts
-            self._pause = parts.about.pause
-            self._open(parts.db)
-            moments = downloader_of(self._crawler).moments
-            moments.sent.append(self._sent)
-            moments.left.append(self._left)
-            self._crawler.signals.connect(self._close, signals.spider_closed)
+            self._pause = run.crawl.parts.about.pause
+            self._open(run.crawl.parts.db)
+            run.requests.sent.append(self.note_sent)
+            run.requests.left.append(self.note_left)
+            run.ends.callback(self.close)
 
     def _open(self, db: CrawlDB) -> None:
-        asked = last_sent(self._path)  # before a torn line is ended
-        self._worker, self._log = db.worker, SyncedLog(db.disk, self._path)
+        path = self.folder / "logs" / "requests.log"
+        asked = last_sent(path)  # before a torn line is ended
+        self._worker, self._log = db.worker, SyncedLog(db.disk, path)
         self._windows = Windows(db, time.time, asked)
 
-    def _sent(self, request: Request, trip: Trip | None) -> None:
-        """Writes the line before the request goes out. Without a line it does not, and nobody is charged for that."""
+    def note_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
+        """Write the line before the request goes out. Without a line it does not, and nobody is charged for that.
+
+        `request` is any value by which `note_left` knows it. `link` is the scheduler's, if it has handed it out.
+        """
         if self._log is None:
             return
-        now, link = time.time(), trip.link if trip is not None else None
-        url = _as_known(request.url, link)
+        now = time.time()
+        url = _as_known(url, link)
         host = host_of(url)
         last = self._answered.get(host)
         waited = None if last is None else max(now - last, 0.0)
         try:
-            self._log.write(request_line(now, request.method, url, link, waited, *self._pause(host)))
+            self._log.write(request_line(now, method, url, link, waited, *self._pause(host)))
         except StoreError as error:
-            scheduler_of(self._crawler).fail(error)
+            self.run.fail(error)
             raise Untried(str(error)) from error
         self._sent_out[request] = host
         if self._timer is None:
-            self._timer = call_later(EACH, self._sync)
+            self._timer = self._later()
 
-    def _left(self, request: Request) -> None:
+    def note_left(self, request: object, outcome: Outcome | None) -> None:
         """The answer has ended, or failed: from now on its host is left alone."""
         host = self._sent_out.pop(request, None)
         if host is not None:
             self._answered.pop(host, None)
-            trip = trip_of(request)
-            outcome = trip.outcome if trip is not None else None
             # The time from which its wait counts: the core may have been taken away since.
             self._answered[host] = (outcome.at if outcome is not None else 0) or time.time()
             if len(self._answered) > HOSTS:
                 del self._answered[next(iter(self._answered))]
+
+    def _later(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(EACH, self._sync)
 
     def _sync(self) -> None:
         """In a thread; a sync that has not ended after EACH seconds is waited for at the end only."""
@@ -106,7 +91,7 @@ class RequestsPipeline:
             return
         try:
             if not self._ending and self._syncing is not None and not self._worker.done(self._syncing):
-                self._timer = call_later(EACH, self._sync)
+                self._timer = self._later()
                 return
             if self._syncing is not None:
                 self._worker.result(self._syncing)
@@ -114,7 +99,7 @@ class RequestsPipeline:
             if self._ending:
                 self._log.sync()
         except (StoreError, MemoryError) as error:
-            scheduler_of(self._crawler).fail(error)
+            self.run.fail(error)
 
     def close_spider(self) -> None:
         """Other pipelines may still await downloads while they close: the thread will not be there for them."""
@@ -128,7 +113,7 @@ class RequestsPipeline:
             self._timer.cancel()
         self._sync()
 
-    def _close(self) -> None:
+    def close(self) -> None:
         """No request is sent any more."""
         self._sync_now()
         if self._log is not None:
