@@ -29,7 +29,7 @@ from webcrawl.base.settings import SETTINGS
 from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.checks import SettingError, check
-from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_outputs
+from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_contact, check_outputs
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
@@ -92,7 +92,7 @@ def crawl(
     `seeds`: a URL, a file with a list of them, or any iterable of URLs. `limit`: how many of them are taken. `jobdir`:
     the folder of the crawl, which the next call with the same folder resumes; without one nothing is kept. Settings are
     keywords in small letters (`user_agent="…"`) or a dict (`settings={"USER_AGENT": "…"}`); `scope`, `follow` and
-    `languages` are those of the spider `web`.
+    `languages` are those of the spider `web`; from URLs, the crawl stays on their hosts unless `scope` says otherwise.
 
     Use `async for`, or `for` where no event loop runs. A page is finished when the next one is asked for. Raise
     TypeError for an unknown setting, and SettingError for an impossible value. The loop raises NothingFetched if no
@@ -103,6 +103,8 @@ def crawl(
     if limit is not None and not isinstance(limit, int):
         raise TypeError(f"limit: must be a whole number, not {limit!r}")
     given = _given(settings or {}, more, jobdir)
+    if not _is_list(seeds):
+        given.setdefault("URL_SCOPE", "host")
     return Crawling(seeds, limit, given, _checked(given), is_kept="JOBDIR" in given)
 
 
@@ -526,7 +528,13 @@ def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
     values = check({**defaults, **given}, given.__contains__)
     outputs = values["OUTPUTS"]
     check_outputs(outputs, values, given.get("OUTPUTS"))
+    check_contact(values)
     return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+
+
+def _is_list(seeds: Seeds) -> bool:
+    """Return whether these are files of seeds, and no URLs."""
+    return isinstance(seeds, PathLike) or (isinstance(seeds, str) and "://" not in seeds)
 
 
 def _list_of(seeds: Seeds, folder: Path) -> str:
@@ -534,7 +542,7 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
 
     The same URLs have the same file: the next run goes on behind those that were read.
     """
-    if isinstance(seeds, PathLike) or (isinstance(seeds, str) and "://" not in seeds):
+    if isinstance(seeds, PathLike) or _is_list(seeds):
         return str(seeds)
     if isinstance(seeds, str) and "," not in seeds:
         return seeds

@@ -232,7 +232,7 @@ class TestMorePages:
             f"a host that has given 10 pages goes on, with links found from now on, after: scrapy ctl {tmp_path}"
             in said
         )
-        assert said.endswith("what was left out comes only with another JOBDIR, or --again")
+        assert said.endswith("what was left out comes only with another JOBDIR, or --fresh")
 
     def test_a_limit_of_one(self, tmp_path):
         """One page is one page."""

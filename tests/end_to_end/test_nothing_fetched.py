@@ -276,11 +276,11 @@ class TestComplete:
             first = command("webcrawl", *words, cwd=tmp_path)
             feed = (tmp_path / "pages.jsonl").read_text()
             second = command("webcrawl", *words, cwd=tmp_path)
-            again = command("webcrawl", *words, "--again", cwd=tmp_path)
+            again = command("webcrawl", *words, "--fresh", cwd=tmp_path)
 
         assert (first.returncode, second.returncode, again.returncode) == (0, 0, 0)
         assert second.stderr == (
-            "crawls/web: complete, with 1 page: nothing left to do; take another JOBDIR, or --again to begin anew\n"
+            "crawls/web: complete, with 1 page: nothing left to do; take another JOBDIR, or --fresh to begin anew\n"
         )
         assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition("fetched_at")[0]
         assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == ["web", "web.1"]

@@ -189,7 +189,7 @@ class TestNames:
     def test_a_room_of_the_same_name(self):
         """`webcrawl.crawl` can be called whether or not a program has imported modules below it."""
         assert importlib.import_module("webcrawl.crawl.driver").Driver
-        assert isinstance(webcrawl.crawl("http://a.test/"), Crawling)
+        assert isinstance(webcrawl.crawl("http://a.test/", **QUICK), Crawling)
 
     def test_another_name(self):
         """What the package lacks is an AttributeError, as for any module."""
@@ -281,7 +281,30 @@ class TestSettings:
     def test_that_are_impossible(self, more):
         """So are values that cannot be."""
         with pytest.raises(SettingError):
-            webcrawl.crawl("http://a.test/", **more)
+            webcrawl.crawl("http://a.test/", **{**QUICK, **more})
+
+    @pytest.mark.parametrize("agent", [{}, {"user_agent": "mybot/1.0"}])
+    def test_a_crawl_that_nobody_can_be_asked_about(self, agent):
+        """A crawl of the public web says where its operator can be reached."""
+        with pytest.raises(SettingError, match=r"USER_AGENT = .*: must be one that says where you can be reached"):
+            webcrawl.crawl("http://192.0.2.1/", **agent)
+
+    def test_scope(self, site):
+        """From a URL a crawl stays on its host, unless the caller says otherwise."""
+
+        class Linked(Site):
+            def answer(self):
+                self.say(HTTPStatus.OK, f"<a href={site}>x</a>".encode(), content_type="text/html")
+
+        with serving(Linked, "127.0.0.2") as other:
+            ports = [address.rstrip("/").rpartition(":")[2] for address in (site, other)]
+            found = [
+                {page.url for page in webcrawl.crawl(f"{other}/", ports_allowed=ports, **scope, **QUICK)}
+                for scope in ({}, {"scope": "any"})
+            ]
+
+        assert found[0] == {f"{other}/"}
+        assert len(found[1]) == 1 + PAGES
 
     def test_limits(self, site, tmp_path):
         """CLOSESPIDER_ITEMCOUNT hands over so many pages, and the next run the others."""

@@ -39,7 +39,7 @@ from webcrawl.base.own_code import made, require
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.checks import SettingError, read
+from webcrawl.crawl.checks import SettingError, check_contact, read
 from webcrawl.crawl.ground import OwnFrontier, Surroundings
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.job_folder import check_folder, make_folder
@@ -92,18 +92,15 @@ def preflight(
         check_scrapy()
         if issubclass(spider, WebSpider):
             _arguments(spider, arguments, elsewhere=bool(own.get("REDIS_URL") or own.get("REDIS_HOST")))
+            if "scope" in arguments:
+                own.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
         values = plain_values(own, arguments.get("name", spider.name))
         _handlers(own, values)
         check_feeds(own)
         check_own_files(own, Path(values["JOBDIR"]))
         if issubclass(spider, WebSpider):
-            values["URL_SCOPE"] = arguments.get("scope") or values["URL_SCOPE"]
-            if "follow" in arguments:
-                values["URL_FOLLOW"] = arguments["follow"] == "1"
-            _seeds(spider, arguments, values)
-            if arguments.get("since"):
-                _since(arguments["since"], Path(values["JOBDIR"]))
+            _pages(spider, arguments, values)
         start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
         first = again or not is_crawl(folder)  # a refusal leaves no new folder, and the old one in its place
@@ -147,6 +144,11 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
         own = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
         hint = f"for a site: crawl http://{name}/" if is_site else own
         raise CannotStart(f"{name!r}: no such spider; this project has {known or 'none'}; {hint}") from error
+
+
+def spider_names(settings: BaseSettings) -> list[str]:
+    """The spiders of the project."""
+    return list(_loader(settings).list())
 
 
 def _loader(settings: BaseSettings) -> SpiderLoader:
@@ -267,6 +269,16 @@ def _since(argument: str, jobdir: Path) -> None:
         logger.warning("since: %s", line)
 
 
+def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[str, Any]) -> None:
+    """What a crawl that makes pages needs beside its settings."""
+    check_contact(values)
+    if "follow" in arguments:
+        values["URL_FOLLOW"] = arguments["follow"] == "1"
+    _seeds(spider, arguments, values)
+    if arguments.get("since"):
+        _since(arguments["since"], Path(values["JOBDIR"]))
+
+
 def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:
     src = arguments.get("seeds")
     if src:
@@ -288,7 +300,7 @@ class Start(NamedTuple):
     seeds: str = ""
     limit: int | None = None
     urls: Sequence[str] = ()
-    anew: str = ", or --again to begin anew"  # the option of the command that is run
+    anew: str = ", or --fresh to begin anew"  # the option of the command that is run
 
 
 def _start(

@@ -162,7 +162,7 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
     given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
     return (
         f"HOST_MAX_PAGES: a host that has given {given} goes on, with links found from now on, after: {retry}; "
-        "what was left out comes only with another JOBDIR, or --again"
+        "what was left out comes only with another JOBDIR, or --fresh"
     )
 
 

@@ -311,7 +311,7 @@ class TestJobdir:
 
     @pytest.mark.parametrize("names", [["requests.queue/active.json"], ["requests.seen", "spider.state"]])
     def test_a_crawl_of_plain_scrapy(self, tmp_path, seeds, names):
-        """What it has queued and seen is not taken for a new crawl, and stays as it is, with --again too."""
+        """What it has queued and seen is not taken for a new crawl, and stays as it is, with --fresh too."""
         job = tmp_path / "job"
         for name in names:
             path = job / name

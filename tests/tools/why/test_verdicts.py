@@ -67,7 +67,7 @@ ROWS = [
         {"lines": [line(-1)]},
     ),
     (
-        "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --again",
+        "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --fresh",
         {"lines": [line(Status.HOST_BUDGET)], "host": host(retired=Status.HOST_BUDGET)},
         {"lines": [line(Status.HOST_BUDGET)]},  # its host's sitemaps had had theirs
     ),

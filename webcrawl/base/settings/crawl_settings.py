@@ -53,7 +53,8 @@ URL_FILTERS = {
 CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The crawl": (
         Setting("USER_AGENT", "webcrawl/0.1", Line()).means(
-            "How the crawler identifies itself. Add a contact: a page that explains the crawl's purpose, or an address."
+            "How the crawler identifies itself. A crawl of public addresses needs a contact in it (or BOT_FROM): the "
+            "address of a page about the crawl, or of a mailbox."
         ),
         Setting("BOT_KEY", None, "key file").means(
             "File with the Ed25519 key that signs every request (Web Bot Auth), which only its owner may read "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -251,6 +252,7 @@ RETRIES = {"RETRY_ENABLED": True, "RETRY_TIMES": 2}  # Scrapy's defaults, for a 
 UNFOCUSED = {"FOCUS_LANGUAGES": ()}
 WITH_REVISITS = ("SITEMAPS", "FEED_LINKS")  # on with them, if nothing else is said
 DEPRECATED = ("DNS_RESOLVER",)  # Scrapy warns whoever reads it
+_CONTACT = re.compile(r"https?://[^\s/]|[^\s@]@[^\s@]")  # the address of a page, or of a mailbox
 ARCHIVED_TRUNCATE = 64 << 20  # bytes of a body in a crawl that is to keep what it finds
 
 
@@ -312,6 +314,20 @@ def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: obje
     if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
         lack = "without it nothing is fetched again"
         raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY set", lack)
+
+
+def check_contact(values: Mapping[str, Any]) -> None:
+    """Raise SettingError if owners of sites could not find out whose crawl it is.
+
+    Crawls of one's own network need to say nothing.
+    """
+    named = _CONTACT.search(values["USER_AGENT"]) or values["BOT_FROM"]
+    if not (named or values["PRIVATE_NETWORKS_ALLOWED"]):
+        raise SettingError(
+            "USER_AGENT",
+            values["USER_AGENT"],
+            "one that says where you can be reached, as in 'mybot/1.0 (+https://example.org/bot)'",
+        )
 
 
 def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
+from webcrawl.tools.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
 
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
@@ -111,36 +112,45 @@ ARGUMENTS = (
 class Command(CrawlCommand):
     """Scrapy's own command. Before a spider runs, its settings and files are checked, and a WebSpider's arguments."""
 
+    begins_from_urls = True  # whether URLs and files may stand in place of a spider
+    _start: Start | None = None
+
+    @staticmethod
+    def _is_spider(settings: Settings, name: str) -> bool:
+        from webcrawl.adapter.preflight import spider_names  # noqa: PLC0415 - 0.4 s
+
+        return name in spider_names(settings)
+
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
-        """The spider that the command line names; URLs in its place are seeds of the spider `web`."""
+        """The spider that the command line names; from URLs and files `web` crawls."""
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
-        if args and all("://" in arg for arg in args):
-            if "seeds" in opts.spargs:
-                raise CannotStart(f"{args[0]} and -a seeds={opts.spargs['seeds']}: give the seeds in one place")
-            opts.spargs["seeds"] = ",".join(arg.replace(",", "%2C") for arg in args)
+        del opts
+        if self._start is not None:
             return spider_named(settings, "web")
         if unknown := next((arg for arg in args if arg.startswith("-")), ""):
             raise UsageError(f"unknown option {unknown}", print_help=False)
         if len(args) != 1:
             raise UsageError(
-                f"URLs are needed, or exactly one spider is needed: {program()} crawl NAME", print_help=False
+                f"URLs or files are needed, or exactly one spider: {program()} crawl NAME", print_help=False
             )
         return spider_named(settings, args[0])
 
     def syntax(self) -> str:
-        return "[options] SPIDER | URL ..."
+        return "[options] URL|FILE ... | SPIDER"
 
     def short_desc(self) -> str:
-        return "Run a spider, or crawl from these URLs"
+        return "Crawl from URLs or files of them, or run a spider"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         name_program(parser, self)
         parser.add_argument(
-            "--again", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
+            "--fresh", action="store_true", help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …"
         )
-        parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
+        if self.begins_from_urls:
+            add_options(parser)
+            parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
@@ -151,7 +161,10 @@ class Command(CrawlCommand):
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
         check_given(self.settings, opts.set)
-        super().process_options(args, opts)
+        if self.begins_from_urls:
+            self._read_options(args, opts)
+        else:
+            super().process_options(args, opts)
         if self.settings is None:
             return
         demote_details()
@@ -177,13 +190,25 @@ class Command(CrawlCommand):
             _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
             sys.exit(status)
 
+    def _read_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Scrapy's options, and those of a crawl from URLs or files."""
+        if self.settings is not None:
+            self._start = start_of(args, partial(self._is_spider, self.settings))
+            if self._start is not None:
+                take_folder(opts)
+        super().process_options(args, opts)
+        if self.settings is not None:
+            apply(opts, self.settings, self._start)
+
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
         """Raises CannotStart for whatever can be wrong before the start."""
         from webcrawl.adapter.preflight import preflight  # noqa: PLC0415
 
+        if self.begins_from_urls:
+            check_spider(opts, makes_pages=getattr(self._spider, "makes_pages", False))
         if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
             settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
-        preflight(settings, self._spider, opts.spargs, again=opts.again)
+        preflight(settings, self._spider, opts.spargs, again=opts.fresh)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args

@@ -35,6 +35,7 @@ class Command(CrawlCommand):
     Exit status 1 if something in the archives cannot be read, once the rest is processed.
     """
 
+    begins_from_urls = False
     requires_project = False
 
     def syntax(self) -> str:

@@ -21,6 +21,7 @@ from webcrawl.tools.commands.crawl import Command as CrawlCommand
 class Command(CrawlCommand):
     """Runs the last spider of a Python file as `crawl` runs one of the project's, in a JOBDIR of its own."""
 
+    begins_from_urls = False
     requires_project = RunSpiderCommand.requires_project
     default_settings = RunSpiderCommand.default_settings
 

@@ -341,7 +341,7 @@ def _ended(facts: Facts, line: CrawlLine) -> Verdict:
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
     said = f"{end}{given_up}, at {moment(line.time)}"
     if line.status == Status.HOST_BUDGET and _is_spent(facts):
-        said += "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --again"
+        said += "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --fresh"
     return Verdict(state, f"status {line.status}: {end}", said)
 
 

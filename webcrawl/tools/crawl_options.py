@@ -1,0 +1,186 @@
+"""`webcrawl crawl URL|FILE… [options]`: what the command line says of a crawl, as settings and arguments of its spider.
+
+`-s` and `-a` say the same, and more. What is said in both ways is refused: nobody knows which was meant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
+
+from webcrawl.adapter.user_settings import is_given
+from webcrawl.urls.canonical import InvalidUrl, canonical
+from webcrawl.urls.filters.scope import SCOPES
+
+# A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
+_HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
+_LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
+_FEED = re.compile(r".*:.*|-|.*\.(json|jsonlines|jsonl|jl|csv|xml|marshal|pickle)(\.gz|\.bz2|\.xz)?", re.IGNORECASE)
+_OF_SPIDER = {"scope": "scope", "limit": "limit", "since": "since"}  # options that are arguments of the spider `web`
+_OF_SETTINGS = {
+    "outputs": "OUTPUTS",
+    "user_agent": "USER_AGENT",
+    "max_pages": "CLOSESPIDER_PAGECOUNT",
+    "delay": "POLITENESS_MIN_DELAY",
+}
+
+
+class Start(NamedTuple):
+    """The URLs and files that the command line names, in place of a spider."""
+
+    urls: list[str]
+    files: list[str]
+
+    @property
+    def seeds(self) -> str:
+        """As the argument of the spider `web`. A comma in a URL is no end of it."""
+        return ",".join([*(url.replace(",", "%2C") for url in self.urls), *self.files])
+
+    @property
+    def folder(self) -> str:
+        """The JOBDIR of a crawl that names none: by its first host or file, and how many others there are."""
+        hosts = list(dict.fromkeys(map(_host, self.urls)))
+        names = [*hosts, *(_stem(file) for file in self.files)]
+        others = f"+{len(names) - 1}" if len(names) > 1 else ""
+        return f"crawls/{names[0]}{others}"
+
+
+def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | None:
+    """Return what to crawl from, or None if the command line names a spider. Raise UsageError if it names both."""
+    urls, files, others = [], [], []
+    for arg in args:
+        if "://" in arg:
+            urls.append(arg)
+        elif is_spider(arg):
+            others.append(arg)
+        elif _LIST.fullmatch(arg) or Path(arg).is_file():
+            files.append(arg)
+        elif _HOST.fullmatch(arg):
+            urls.append(f"http://{arg}")
+        else:
+            others.append(arg)
+    if not (urls or files):
+        return None
+    if others:
+        raise UsageError(f"{others[0]!r} is neither a URL nor a file", print_help=False)
+    return Start(urls, files)
+
+
+def _host(url: str) -> str:
+    """The host and its port, if that is not the scheme's, as a folder may be called."""
+    try:
+        parts = urlsplit(canonical(url))
+    except InvalidUrl:
+        return "web"
+    return re.sub(r"[^\w.+-]", "_", parts.netloc) or "web"
+
+
+def _stem(file: str) -> str:
+    name = re.sub(r"(\.txt|\.csv)?(\.gz|\.zip)?$", "", Path(file).name, flags=re.IGNORECASE)
+    return re.sub(r"^\.|[^\w.+-]", "_", name) or "web"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of a crawl from URLs or files."""
+    group = parser.add_argument_group(
+        "A crawl from URLs or files",
+        "Links are followed on the hosts of the URLs, and everywhere from files. -o DIR: the folder of the crawl "
+        "(default: crawls/HOST, or crawls/NAME of a file). The same command resumes it.",
+    )
+    group.add_argument(
+        "--scope",
+        choices=SCOPES,
+        help="links to follow: on the page's own host, in its domain, in the seeds' domains, or any "
+        "(default: host for URLs, any for files)",
+    )
+    group.add_argument("--limit", metavar="N", type=_whole, help="take only the first N seeds")
+    group.add_argument("--since", metavar="DIR", help="store only what has changed since this earlier crawl")
+    group.add_argument("--outputs", metavar="NAMES", help="what is written: warc,cdxj,text,… (default: warc,cdxj)")
+    group.add_argument("--user-agent", metavar="TEXT", help="who crawls, with a page or address to reach you")
+    group.add_argument("--max-pages", metavar="N", type=_whole, help="end after so many pages")
+    group.add_argument(
+        "--delay", metavar="S", type=_seconds, help="seconds between two requests to a host, at least (default: 1)"
+    )
+
+
+def _whole(text: str) -> str:
+    if not (text.isascii() and text.isdecimal() and int(text[:20])):
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1")
+    return text
+
+
+def _seconds(text: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)?", text, re.ASCII):
+        raise argparse.ArgumentTypeError(f"{text}: must be a number of seconds")
+    return text
+
+
+def take_folder(opts: argparse.Namespace) -> None:
+    """`-o DIR` is the folder of a crawl from URLs or files. A file of items, as of other spiders, is Scrapy's."""
+    folders = [one for one in opts.output or () if not _FEED.fullmatch(one)]
+    if len(folders) > 1:
+        raise UsageError(f"-o: one folder is needed, not {' and '.join(folders)}", print_help=False)
+    if folders:
+        opts.output = [one for one in opts.output if one not in folders] or None
+        if "JOBDIR" in _names(opts.set):
+            raise UsageError(f"-o {folders[0]} and -s JOBDIR=: give the folder in one place", print_help=False)
+        opts.set.append(f"JOBDIR={folders[0]}")
+
+
+def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None) -> None:
+    """Puts the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
+
+    Scrapy has read `-a` and `-s` already.
+    """
+    arguments: dict[str, str] = opts.spargs
+    on_command_line = _names(opts.set)
+    for option, name in _OF_SPIDER.items():
+        value = getattr(opts, option)
+        if value is not None:
+            if name in arguments:
+                raise _twice(option, f"-a {name}=")
+            arguments[name] = value
+    for option, name in _OF_SETTINGS.items():
+        value = getattr(opts, option)
+        if value is not None:
+            if name in on_command_line:
+                raise _twice(option, f"-s {name}=")
+            settings.set(name, value, "cmdline")
+    if start is not None:
+        _begin_from(start, arguments, settings)
+
+
+def _begin_from(start: Start, arguments: dict[str, str], settings: BaseSettings) -> None:
+    if "seeds" in arguments:
+        raise UsageError(
+            f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place", print_help=False
+        )
+    arguments["seeds"] = start.seeds
+    if not start.files and "scope" not in arguments and not is_given(settings, "URL_SCOPE"):
+        arguments["scope"] = "host"
+    if not settings["JOBDIR"]:
+        settings.set("JOBDIR", start.folder, "cmdline")
+
+
+def check_spider(opts: argparse.Namespace, *, makes_pages: bool) -> None:
+    """Raise UsageError for an option that a spider without seeds does not know."""
+    for option in _OF_SPIDER:
+        if getattr(opts, option) is not None and not makes_pages:
+            raise UsageError(f"--{option}: is for crawls from URLs or files", print_help=False)
+
+
+def _twice(option: str, other: str) -> UsageError:
+    dashed = option.replace("_", "-")
+    return UsageError(f"--{dashed} and {other}: give it in one place", print_help=False)
+
+
+def _names(assignments: Sequence[str]) -> set[str]:
+    """The settings that the command line sets by `-s`."""
+    return {one.partition("=")[0].strip() for one in assignments}
