@@ -20,12 +20,12 @@ from webcrawl.net.ftp_session import ReplyReader, http_date
 from webcrawl.net.gopher import GopherClient, item_url, items, parse_gopher, plain
 from webcrawl.net.http import HttpClient
 from webcrawl.net.http2 import Session
-from webcrawl.net.http_answer import Answer
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.http_answer import AnswerParser
+from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 TRUNCATE = 2000
-BOUNDS = Bounds(TRUNCATE)
+BOUNDS = FetchLimits(TRUNCATE)
 FTP_URLS = [
     "ftp://h.test/",
     "ftp://h.test/a/b/",
@@ -193,7 +193,7 @@ def http2(data: bytes) -> None:
 
 def _spoken(parts: list[bytes]) -> tuple[Any, ...]:
     written: list[bytes] = []
-    session, answer = Session(written.append), Answer(TRUNCATE)
+    session, answer = Session(written.append), AnswerParser(TRUNCATE)
     session.request(b"GET / HTTP/1.1\r\nHost: h.test\r\n\r\n", b"")
     message, at = None, 0
     try:

@@ -241,11 +241,11 @@ class Listener(http_answerer.Listener):
         return self._answer
 
 
-class FigureRequest(http_answerer.Connection):
+class FigureRequest(http_answerer.ServerConnection):
     """A request for the figures."""
 
     def __init__(self, listener: Listener) -> None:
-        super().__init__(listener.open, http_answerer.Limits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
+        super().__init__(listener.open, http_answerer.ClientLimits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
         self._listener = listener
 
     def head_received(self) -> None:

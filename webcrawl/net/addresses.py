@@ -158,13 +158,13 @@ STAGGER = 0.25  # seconds, RFC 8305 5
 MOST_TRIED = 4  # addresses: a name with a hundred dead ones must not cost a hundred attempts
 
 
-class Connected(Protocol):
+class Abortable(Protocol):
     """A connection."""
 
     def abort(self) -> None: ...
 
 
-C = TypeVar("C", bound=Connected)
+C = TypeVar("C", bound=Abortable)
 
 
 async def race(
