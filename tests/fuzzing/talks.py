@@ -11,7 +11,7 @@ from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
 from webcrawl.base.model import Exchange
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.crawl.page_links import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
@@ -135,7 +135,7 @@ def listing(data: bytes) -> None:
         found_in(ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"), "ftp://h.test/a/b/")
 
 
-def found_in(found: Found, place: str) -> None:
+def found_in(found: DocumentLinks, place: str) -> None:
     for _, link, text, _ in found.links:
         text.encode()
         assert canonical(link, found.base, 10**6).startswith(place.partition(";")[0])

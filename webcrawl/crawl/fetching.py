@@ -27,7 +27,7 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import PLAIN, Options, ProtocolModule, AnswerSource
+from webcrawl.net.protocols import PLAIN, AnswerSource, Options, ProtocolModule
 from webcrawl.net.reading_limits import Bandwidth
 
 CUT, LONG = Options(cut=True), Options(long=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from webcrawl.base.doubling import Doubling, wait_after
+from webcrawl.base.doubling import DoublingWait, wait_after
 from webcrawl.base.model import Timings
 from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_open import Opener
@@ -118,7 +118,7 @@ KNOWN = 1024  # proxies, and hosts per proxy, that are remembered: sessions may 
 @dataclass(slots=True)
 class _State:
     until: float = 0.0  # no request before that
-    pause: Doubling = field(default_factory=lambda: Doubling(SHORTEST, LONGEST))
+    pause: DoublingWait = field(default_factory=lambda: DoublingWait(SHORTEST, LONGEST))
     worked: float = 0.0  # when it last got an answer from a server
     told: float = float("-inf")  # when it was last said that it is away,
     doubted: float = float("-inf")  # and when, that it may have failed

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
@@ -130,7 +130,7 @@ class Shortage:
         self.on_pause: Callable[[], None] = lambda: None  # gives up idle connections
         self.on_end: Callable[[], None] = lambda: None
         self.count = 0  # pauses so far
-        self._pause = Doubling(SHORTEST, LONGEST)
+        self._pause = DoublingWait(SHORTEST, LONGEST)
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
 

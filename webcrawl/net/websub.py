@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, urlencode
 from zlib import crc32
 
 from webcrawl.content.formats import document_reader
-from webcrawl.content.formats.listings import Entry
+from webcrawl.content.formats.listings import ListingEntry
 from webcrawl.net.http_answerer import ClientLimits, Listener, ServerConnection
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
@@ -39,7 +39,7 @@ class Offer(NamedTuple):
 
 
 def offer(
-    url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[Entry], site_of: Callable[[str], str]
+    url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[ListingEntry], site_of: Callable[[str], str]
 ) -> Offer | None:
     """The offer of a page that came from `url`, by its headers or, if they have none, its content.
 
