@@ -2,8 +2,8 @@
 
 `DocumentWorker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve` gets bodies
 through a socket that is its standard input. Limits that it sets itself end it when a body takes too much; the
-DocumentWorker starts another one. It ends by itself when the other end of the socket is closed, at the latest after the seconds that a body
-may take.
+DocumentWorker starts another one. It ends by itself when the other end of the socket is closed, at the latest after
+the seconds that a body may take.
 """
 
 from __future__ import annotations
