@@ -9,7 +9,7 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.header_times import Validators
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.net.robots_entry import Head
+from webcrawl.net.robots_entry import RobotsHead
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"
@@ -20,7 +20,7 @@ def _requests(tmp_path):
     """With rules for one origin at hand, which had an ETag."""
     db = CrawlDB(tmp_path)
     admission = RobotsAdmission(RobotsBook(RobotsRows(db), "webcrawl"))
-    admission.book.answered(A, 200, b"User-agent: *\nDisallow: /x", 0.0, Head(Validators(b'"1"', b"then")))
+    admission.book.answered(A, 200, b"User-agent: *\nDisallow: /x", 0.0, RobotsHead(Validators(b'"1"', b"then")))
 
     class Visitor:
         robots_conditions = staticmethod(admission.conditions)

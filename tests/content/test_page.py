@@ -12,7 +12,7 @@ from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExp
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.model import Exchange, Link, Timings
-from webcrawl.content.html.link_kinds import Found, PageLink
+from webcrawl.content.html.link_kinds import DocumentLinks, PageLink
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.content.page import Page
 
@@ -65,7 +65,7 @@ class TestPage:
         """Archive and table get the same words; before the document is read there may be more to come."""
         made = page(headers=[*HEADERS, (b"X-Robots-Tag", b"noindex")])
         assert made.said_so_far.directives == {"noindex"}
-        made.found = Found("http://a.test/", "koi8-r", meta_robots=frozenset({"noarchive"}))
+        made.found = DocumentLinks("http://a.test/", "koi8-r", meta_robots=frozenset({"noarchive"}))
         said = made.said_so_far
         assert said.directives == {"noindex", "noarchive"}
         assert made.said_so_far is made.preferences is said
@@ -133,10 +133,10 @@ class TestLookedUp:
     def test_links_that_the_crawl_has_read_are_not_read_again(self):
         """If the crawl read all kinds, with texts, that is it; if not, the page is read again."""
         made = page(DOCUMENT, HTML)
-        made.found = Found("http://b.test/", "utf-8", [("a", "x", "y", "")])
+        made.found = DocumentLinks("http://b.test/", "utf-8", [("a", "x", "y", "")])
         assert made.links == [PageLink("a", "x", "y", "", "http://b.test/x")]
         made = page(DOCUMENT, HTML)
-        made.found = Found("http://b.test/", "utf-8", [("a", "x", "y", "")], whole=False)
+        made.found = DocumentLinks("http://b.test/", "utf-8", [("a", "x", "y", "")], whole=False)
         assert len(made.links) == 4
 
     def test_only_answers_that_are_the_page_have_links(self):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_making import PageMaking
 from webcrawl.crawl.trip import Trip
@@ -29,7 +29,7 @@ def made(at_hand, follow=lambda _: None, bare=()):
 
     def visit(link, answer):
         page = Page.of(link, answer)
-        page.found = None if int(link.url[-1]) in bare else Found(link.url, "UTF-8")
+        page.found = None if int(link.url[-1]) in bare else DocumentLinks(link.url, "UTF-8")
         return page
 
     outputs = making(visit, follow, at_hand).pages(trips(f"http://a.test/{number}" for number in range(3)))

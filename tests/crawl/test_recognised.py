@@ -8,7 +8,7 @@ import pytest
 from tests.crawl.test_portions import crawling
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.net.robots_book import Verdict
+from webcrawl.net.robots_book import RobotsDecision
 
 MISSING = b"<!doctype html><title>Page not found</title><h1>Page not found</h1>"
 SHELL = b'<!doctype html><title>a</title><div id="root"></div><script src=/app.js></script>'
@@ -47,7 +47,7 @@ def test_a_document_has_all_that_its_scripts_make(tmp_path):
     assert visited(tmp_path / "rendered", SHELL, rendered=True)[0].state.recognised == ""
 
 
-OPEN, READ, SHUT = Verdict.ALLOWED, Verdict.FORBIDDEN, Verdict.WAIT
+OPEN, READ, SHUT = RobotsDecision.ALLOWED, RobotsDecision.FORBIDDEN, RobotsDecision.WAIT
 
 
 def meant(tmp_path, *, body=b"User-agent: *\nDisallow: /\n", times=1, **changes):

@@ -5,7 +5,7 @@ from itertools import product
 
 from webcrawl.frontier.back_end import PROVEN, SHARE, UNPROVEN, FetchSlots
 from webcrawl.net.connection_pool import ConnectionPool, Deadlines
-from webcrawl.net.protocols import Bounds
+from webcrawl.net.protocols import FetchLimits
 
 STANDINGS = (PROVEN, *UNPROVEN)
 
@@ -26,8 +26,8 @@ def test_shares_follow_the_slots():
 
 def test_bounds_of_a_slow_answer():
     """How slow an answer may be is what holds now, also for one under way."""
-    deadlines = Deadlines(Bounds(rate=0.0), float)
-    deadlines.use(Bounds(rate=100.0, grace=1.0))
+    deadlines = Deadlines(FetchLimits(rate=0.0), float)
+    deadlines.use(FetchLimits(rate=100.0, grace=1.0))
 
     assert deadlines._bounds.patience(10.0, 200) == 13.0
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import By, Change, PageJudgement
 from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts
@@ -46,11 +46,11 @@ def _job(tmp_path):
 @pytest.mark.parametrize(
     ("judged", "name"),
     [
-        (Judged(Change.UNCHANGED, By.STATUS), "unchanged_304"),
-        (Judged(Change.UNCHANGED, By.DIGEST), "unchanged_digest"),
-        (Judged(Change.CHANGED, By.DIGEST), "changed_digest"),
-        (Judged(Change.CHANGED, By.TEXT), "changed_text"),
-        (Judged(Change.GONE), "gone"),
+        (PageJudgement(Change.UNCHANGED, By.STATUS), "unchanged_304"),
+        (PageJudgement(Change.UNCHANGED, By.DIGEST), "unchanged_digest"),
+        (PageJudgement(Change.CHANGED, By.DIGEST), "changed_digest"),
+        (PageJudgement(Change.CHANGED, By.TEXT), "changed_text"),
+        (PageJudgement(Change.GONE), "gone"),
     ],
 )
 def test_each_outcome_is_counted(job, judged, name):
@@ -67,7 +67,7 @@ def test_each_outcome_is_counted(job, judged, name):
 
 def test_what_is_no_revisit(job):
     """A new page, an answer to something else and a failure are not counted."""
-    job.end(Judged(Change.NEW))
+    job.end(PageJudgement(Change.NEW))
     job.end(None)
     job.counts.hear(Link(URL), Outcome(Status.TIMEOUT), None)
 
@@ -86,7 +86,7 @@ def test_estimates_are_made_now_and_then(job):
     """A sample is looked through once in some seconds, while counts are exact at any time."""
     before = job.counts.figures()
     job.at += LASTS / 2
-    job.end(Judged(Change.GONE))
+    job.end(PageJudgement(Change.GONE))
     after = job.counts.figures()
     assert (after.gone, after.freshness) == (1, before.freshness)
 
@@ -132,9 +132,9 @@ def test_a_page_that_is_fetched_no_more(job):
 
 def test_a_checkpoint_keeps_them(job, tmp_path):
     """Counts go on from it after a kill, and whoever reads the state finds all figures."""
-    job.end(Judged(Change.GONE))
+    job.end(PageJudgement(Change.GONE))
     job.db.checkpoint()
-    job.end(Judged(Change.GONE))
+    job.end(PageJudgement(Change.GONE))
     job.db.close()
 
     again = Job(tmp_path)

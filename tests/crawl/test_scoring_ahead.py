@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.base.page_values import UNSCORED, Scored
+from webcrawl.base.page_values import UNSCORED, PageScores
 from webcrawl.content.scoring import DIED
 from webcrawl.crawl.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
 from webcrawl.crawl.trip import Trip
@@ -18,7 +18,7 @@ HTML = [(b"content-type", b"text/html")]
 class Process:
     """Says 1 of every page, or what it is told to."""
 
-    def __init__(self, says=Scored(1.0), error=None):  # noqa: B008 - a value
+    def __init__(self, says=PageScores(1.0), error=None):  # noqa: B008 - a value
         self.says, self.error, self.batches, self.ended = says, error, [], []
 
     def scored(self, bodies):
@@ -72,7 +72,7 @@ def html(number=1, **more):
 def test_pages_that_come_together_are_a_batch():
     """As many as there may be in one."""
     process = Process()
-    assert answered(process, html(2 * AT_ONCE)) == [Scored(1.0)] * 2 * AT_ONCE
+    assert answered(process, html(2 * AT_ONCE)) == [PageScores(1.0)] * 2 * AT_ONCE
     assert [*map(len, process.batches)] == [AT_ONCE] * 2
     assert process.ended == ["killed", "closed"]
 
@@ -98,7 +98,7 @@ def test_a_long_page():
 def test_a_scorer_without_a_process():
     """The page goes on without a score, and it is said why."""
     (found,) = answered(Process(error=OSError("no process")), html())
-    assert found == Scored(None, flaw="no process")
+    assert found == PageScores(None, flaw="no process")
 
 
 def test_after_deaths_the_scorer_rests(caplog):
@@ -131,7 +131,7 @@ def test_what_else_is_done_first():
         done.append(True)
 
     before = Before(first())
-    assert answered(Process(), html(), before=before) == [Scored(1.0)]
+    assert answered(Process(), html(), before=before) == [PageScores(1.0)]
     assert (done, before.closed) == ([True], True)
 
 

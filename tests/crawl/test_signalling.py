@@ -12,9 +12,9 @@ from tests.support.cases import cases
 from webcrawl.base.model import Link, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.content.formats import listings, sniffing
-from webcrawl.content.formats.listings import Entry
+from webcrawl.content.formats.listings import ListingEntry
 from webcrawl.content.formats.sniffing import is_packed
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.signals import Signals
 from webcrawl.crawl.signalling import Signalling, dated
@@ -65,12 +65,12 @@ def believe(signals, host):
 def page(url, entries, truncated=""):
     """A page with these entries."""
     found = Page(url, 200, [], b"", "", 0, "", "", NOW, Timings(), 0, truncated)
-    found.link, found.found = Link(url), Found(url, "utf-8", entries=entries)
+    found.link, found.found = Link(url), DocumentLinks(url, "utf-8", entries=entries)
     return found
 
 
 def items(urls, date, kind="sitemap", role="item"):
-    return [Entry(url, kind, role, modified=date) for url in urls]
+    return [ListingEntry(url, kind, role, modified=date) for url in urls]
 
 
 class TestOwn:
@@ -159,7 +159,8 @@ def test_real_listings(name, db, told):
         told.clear()
 
         before = [
-            Entry(one.url, one.kind, one.role, modified=one.modified and one.modified - 86_400) for one in read.entries
+            ListingEntry(one.url, one.kind, one.role, modified=one.modified and one.modified - 86_400)
+            for one in read.entries
         ]
         signalling.on_body_read(page(url, before), NOW)
         assert told == [], case["file"]

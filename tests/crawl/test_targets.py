@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.moments import Moments
 from webcrawl.crawl.page_links import LinkRules, PageLinks
@@ -54,14 +54,14 @@ def targets(page):
 @example([("a", "/longer-than-ten", "", ""), ("img", "/longer-than-ten", "", "")], False, 10)
 def test_are_those_of_the_address_and_the_base_alone(links, nofollow, max_length):
     """Whichever links are followed, and whatever URL_MAX_LENGTH says of these."""
-    page = followed(Found(BASE, "", links), max_length, obey_nofollow=nofollow)
+    page = followed(DocumentLinks(BASE, "", links), max_length, obey_nofollow=nofollow)
 
     assert targets(page) == canonical_links(BASE, [link[1] for link in links], Counter())
 
 
 def test_of_followed_links_are_not_found_again():
     """A link log and a table take those that the seen store got."""
-    found = Found(BASE, "", [("a", "x", "", ""), ("img", "y.png", "", "")])
+    found = DocumentLinks(BASE, "", [("a", "x", "", ""), ("img", "y.png", "", "")])
     page = followed(found)
 
     assert found.targets == {"x": f"{BASE}x"}
@@ -70,7 +70,7 @@ def test_of_followed_links_are_not_found_again():
 
 def test_are_not_kept_where_nobody_asks_for_them():
     """Links of all kinds are read only for outputs, links that are followed for all crawls."""
-    found = Found(BASE, "", [("a", "x", "", "")], whole=False)
+    found = DocumentLinks(BASE, "", [("a", "x", "", "")], whole=False)
     followed(found)
 
     assert found.targets == {}
@@ -79,7 +79,7 @@ def test_are_not_kept_where_nobody_asks_for_them():
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
     """No `refresh` behind as many redirects as are allowed, and none that the page says not to follow."""
-    page = followed(Found(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
+    page = followed(DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
 
     assert list(page.followed) == [
         link
@@ -91,7 +91,7 @@ def test_followed_are_links_of_kinds_that_are_wanted(links, nofollow, at_end):
 @given(links=LINKS, nofollow=st.booleans(), at_end=st.booleans())
 def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end):
     """The table of links need not compare them once more."""
-    page = followed(Found(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
+    page = followed(DocumentLinks(BASE, "", links), obey_nofollow=nofollow, redirects=0 if at_end else 5)
 
     assert page.flags is None if not links else list(compress(links, page.flags)) == page.followed
 
@@ -101,6 +101,8 @@ def test_what_is_known_of_each_link_is_what_was_followed(links, nofollow, at_end
 )
 def test_it_is_not_known(rules, more):
     """Where links were cut, where a spider follows others than the page has, and where all are followed."""
-    page = followed(Found(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]), more=more, **rules)
+    page = followed(
+        DocumentLinks(BASE, "", [("a", "x", "", ""), ("img", "y", "", ""), ("a", "z", "", "")]), more=more, **rules
+    )
 
     assert page.flags is None

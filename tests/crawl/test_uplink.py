@@ -14,7 +14,7 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.errors import AddressRefused, ConnectFailed, ConnectTimeout, DnsFailed, Sign, TlsFailed
 from webcrawl.net.outage_detector import Detector
-from webcrawl.net.robots_book import RobotsBook, Verdict
+from webcrawl.net.robots_book import RobotsBook, RobotsDecision
 from webcrawl.store.crawldb import CrawlDB
 
 HOSTS = 30
@@ -171,12 +171,12 @@ def test_robots_txt_is_not_held_against_anybody(world):
     world.robots.answered("http://site1", 200, b"", 900.0)
     world.uplink.robots_fails("http://site1", Status.TIMEOUT, 1000.0)
     world.robots.answered("http://site1", Status.TIMEOUT, b"", 1000.0)
-    assert world.robots.verdict("http://site0/", 1001) is Verdict.WAIT
+    assert world.robots.verdict("http://site0/", 1001) is RobotsDecision.WAIT
 
     world.break_down()
 
-    assert world.robots.verdict("http://site0/", 1001) is Verdict.FETCH
-    assert world.robots.verdict("http://site1/", 1001) is Verdict.ALLOWED
+    assert world.robots.verdict("http://site0/", 1001) is RobotsDecision.FETCH
+    assert world.robots.verdict("http://site1/", 1001) is RobotsDecision.ALLOWED
     assert not world.uplink.robots_fails("http://site0", Status.TIMEOUT, 1001.0)
     assert world.uplink.robots_fails("http://site0", 503, 1001.0)
 

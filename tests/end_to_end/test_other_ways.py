@@ -10,7 +10,7 @@ from tests.support.plain_site import serving
 from tests.support.ports import free_port
 from webcrawl.base.model import Link
 from webcrawl.crawl.admission import WAY, RobotsAdmission
-from webcrawl.net.robots_book import Verdict
+from webcrawl.net.robots_book import RobotsDecision
 
 SPIDER = """
 import scrapy
@@ -97,7 +97,7 @@ class Book:
     """No robots.txt is known."""
 
     def verdict(self, *_):
-        return Verdict.FETCH
+        return RobotsDecision.FETCH
 
     def tries(self, _):
         return 0

@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from webcrawl.frontier.host_rows import SWEPT, RetryAfterJournal, RobotsRows
-from webcrawl.net.robots_book import RobotsBook, Verdict
+from webcrawl.net.robots_book import RobotsBook, RobotsDecision
 from webcrawl.net.robots_entry import KEEP
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -85,7 +85,7 @@ class TestSweep:
             book.answered(f"http://b{number}.test", 404, b"", KEEP - 1)
 
         other = RobotsBook(RobotsRows(db), "webcrawl", retry_wait=60)
-        assert other.verdict("http://a.test/", KEEP - 1) is Verdict.FORBIDDEN
+        assert other.verdict("http://a.test/", KEEP - 1) is RobotsDecision.FORBIDDEN
         other.answered("http://z.test", 500, b"", KEEP - 1)
         assert other.next_try("http://z.test/") == KEEP - 1 + 120
 

@@ -13,7 +13,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.figures import Turns
+from webcrawl.store.jobdir.figures import HostTurns
 
 REFUSED = Outcome(Status.CONNECT_FAILED, doubtful=True)
 
@@ -275,7 +275,7 @@ class TestOrders:
         assert all(frontier.look.in_flight(link.url) for link in links)
         facts = frontier.look.facts("a")
         assert (facts.connections, facts.requests) == (3, 3)
-        assert Turns.of(frontier.look.figures()).asked == len({host_of(link.url) for link in links}) < len(links)
+        assert HostTurns.of(frontier.look.figures()).asked == len({host_of(link.url) for link in links}) < len(links)
         assert frontier.look.facts("b").connections == 1
 
 

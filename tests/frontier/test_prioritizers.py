@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.frontier.prioritizers import Choosing, Learning, Popularity, goes_by_way
 from webcrawl.frontier.prioritizers.depth import ByArrival, ByChance, ByDepth
 from webcrawl.frontier.prioritizers.focus import PENDING, ByFocus
@@ -141,17 +141,17 @@ class TestFocus:
     def test_links_of_good_pages_come_first(self):
         """One good page outweighs several middling ones; each of them counts."""
         prioritizer = focused()
-        tell(prioritizer, "http://a/", Scored(0.9), "http://x/good")
+        tell(prioritizer, "http://a/", PageScores(0.9), "http://x/good")
         for page in range(5):
-            tell(prioritizer, f"http://a/{page}", Scored(0.4), "http://x/middling")
-        tell(prioritizer, "http://a/6", Scored(0.4), "http://x/one")
+            tell(prioritizer, f"http://a/{page}", PageScores(0.4), "http://x/middling")
+        tell(prioritizer, "http://a/6", PageScores(0.4), "http://x/one")
         worth = [prioritizer.worth(f"http://x/{name}") for name in ("good", "middling", "one", "unknown")]
         assert worth == sorted(worth, reverse=True)
 
     def test_the_words_of_a_link_count(self):
         """Of the same page the link whose words are better goes first; words that say nothing do no harm."""
         prioritizer, links = focused(), [f"http://x/{name}" for name in (1, 2, 3)]
-        tell(prioritizer, "http://a/", Scored(0.5, anchors={links[0]: 1.0, links[1]: 0.0}), *links)
+        tell(prioritizer, "http://a/", PageScores(0.5, anchors={links[0]: 1.0, links[1]: 0.0}), *links)
         best, *others = map(prioritizer.worth, links)
         assert [best > max(others), others[0]] == [True, others[1]]
 
@@ -159,9 +159,9 @@ class TestFocus:
         """Of URLs that nothing links to those of a site of good pages go first; few pages say little."""
         prioritizer = focused()
         for page in range(30):
-            tell(prioritizer, f"http://good/{page}", Scored(0.9))
-            tell(prioritizer, f"http://bad/{page}", Scored(0.1))
-        tell(prioritizer, "http://new/", Scored(0.1))
+            tell(prioritizer, f"http://good/{page}", PageScores(0.9))
+            tell(prioritizer, f"http://bad/{page}", PageScores(0.1))
+        tell(prioritizer, "http://new/", PageScores(0.1))
         worth = [prioritizer.worth(f"http://{name}/x") for name in ("good", "unknown", "new", "bad")]
         assert worth == sorted(worth, reverse=True)
         assert prioritizer.history("http://good/x") == (pytest.approx(0.875, abs=0.02), 30)
@@ -169,7 +169,7 @@ class TestFocus:
     def test_a_page_without_a_score_says_nothing(self):
         """Its links, and its site, are as if it had not been there."""
         prioritizer = focused()
-        tell(prioritizer, "http://a/", Scored(None, flaw="died"), "http://x/")
+        tell(prioritizer, "http://a/", PageScores(None, flaw="died"), "http://x/")
         prioritizer.heard("http://b/", ["http://x/"])
         assert prioritizer.worth("http://x/") == prioritizer.worth("http://y/") == 0
 
@@ -177,7 +177,7 @@ class TestFocus:
         """Pages whose links were never heard are forgotten."""
         prioritizer = focused()
         for page in range(10 * PENDING):
-            prioritizer.scored(f"http://a/{page}", Scored(1.0))
+            prioritizer.scored(f"http://a/{page}", PageScores(1.0))
         assert len(prioritizer._said) == PENDING
 
     @given(
@@ -189,7 +189,7 @@ class TestFocus:
         table = Popularity(bytes(16), 1 << 16)
         first.learn(table)
         for page, score, links in pages:
-            tell(first, f"http://a/{page}", Scored(score), *(f"http://b/{link}" for link in links))
+            tell(first, f"http://a/{page}", PageScores(score), *(f"http://b/{link}" for link in links))
         again = Popularity(bytes(16), 1 << 16)
         again.restore(table.save())
         second.learn(again)
@@ -203,7 +203,7 @@ class TestLanguage:
         """Links of pages in a wanted language, hreflang, a mark in the URL, and the top-level domain count."""
         prioritizer = focused(ByLanguage, ("sl", "hr"))
         links = ("http://a.com/1", "http://a.com/2", "http://a.com/en/1")
-        tell(prioritizer, "http://b.com/", Scored(1.0, "sl", 1.0, tongues={links[1]: 0.0}), *links)
+        tell(prioritizer, "http://b.com/", PageScores(1.0, "sl", 1.0, tongues={links[1]: 0.0}), *links)
         worth = [
             *map(prioritizer.worth, (links[0], "http://x.hr/", links[1], "http://x.org/", "http://x.de/", links[2]))
         ]
@@ -215,8 +215,13 @@ class TestLanguage:
     def test_a_score_decides_among_pages_of_a_language(self):
         """The language goes first; a page whose language is not known has its score alone."""
         prioritizer = focused(ByLanguage, ("sl",))
-        given = (Scored(0.9, "sl", 1.0), Scored(0.1, "sl", 1.0), Scored(0.9, "en", 0.0), Scored(0.1, "en", 0.0))
+        given = (
+            PageScores(0.9, "sl", 1.0),
+            PageScores(0.1, "sl", 1.0),
+            PageScores(0.9, "en", 0.0),
+            PageScores(0.1, "en", 0.0),
+        )
         values = [*map(prioritizer.value, given)]
         assert values == sorted(values, reverse=True)
-        assert prioritizer.value(Scored(0.3)) == 0.3
-        assert prioritizer.value(Scored(None)) is None
+        assert prioritizer.value(PageScores(0.3)) == 0.3
+        assert prioritizer.value(PageScores(None)) is None

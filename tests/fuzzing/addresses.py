@@ -14,7 +14,7 @@ from tests.support.nameserver import AAAA, CNAME, A, NameServer
 from tests.support.url_settings import url_settings
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.net.dns_answers import Answer, known_without_asking
+from webcrawl.net.dns_answers import DnsAnswer, known_without_asking
 from webcrawl.net.dns_cares import MOST, NameServers
 from webcrawl.net.errors import BadUrl
 from webcrawl.net.ftp import parse_ftp
@@ -113,7 +113,7 @@ def dns(data: bytes) -> None:
     server, lookup = _servers()
     server.told = data
     server.questions.clear()
-    answer: Answer = run(asyncio.wait_for(lookup.ask("www.example.test"), 10))
+    answer: DnsAnswer = run(asyncio.wait_for(lookup.ask("www.example.test"), 10))
     assert bool(answer.addresses) != (answer.failure is not None)
     assert len(answer.addresses) <= MOST
     assert answer.ttl >= 0

@@ -18,7 +18,7 @@ from webcrawl.net.codings import Decoder
 from webcrawl.net.connection_open import certificate_flaws
 from webcrawl.net.errors import FetchError
 from webcrawl.net.header_times import asked_wait
-from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.http_answer import AnswerParser, Message
 
 CODINGS = [[b"gzip"], [b"deflate"], [b"br"], [b"zstd"], [b"gzip", b"gzip"], [b"br", b"gzip"], [b"deflate", b"zstd"]]
 LIMIT = 50_000
@@ -28,7 +28,7 @@ SKIPPED = re.compile(rb"\x28\xb5\x2f\xfd.{0,13}[\x50-\x5f]\x2a\x4d\x18", re.DOTA
 
 def read(parts: list[bytes], truncate: int, *, bodiless: bool, reset: bool) -> Message | FetchError:
     """The result of a connection that delivers these pieces and ends."""
-    answer = Answer(truncate, bodiless=bodiless)
+    answer = AnswerParser(truncate, bodiless=bodiless)
     try:
         for part in parts:
             message = answer.feed(part)

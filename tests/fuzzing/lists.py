@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.fuzzing.target import LONGEST, Target, chance, folder
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.robots import LIMIT, parse, path_of
-from webcrawl.net.robots_book import RobotsBook, Verdict
+from webcrawl.net.robots_book import RobotsBook, RobotsDecision
 from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.seeds import Seed, SeedError, Seeds
@@ -51,7 +51,7 @@ def robots(data: bytes) -> None:
     for url in _urls(list(kept)):
         verdict = rules.allowed(url)
         assert verdict == _longest(kept, path_of(url)), url
-        expected = Verdict.ALLOWED if verdict or url == "http://h.test/robots.txt" else Verdict.FORBIDDEN
+        expected = RobotsDecision.ALLOWED if verdict or url == "http://h.test/robots.txt" else RobotsDecision.FORBIDDEN
         assert first.verdict(url, 1.0) is expected is second.verdict(url, 1.0)
 
 

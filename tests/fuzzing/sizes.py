@@ -24,7 +24,7 @@ from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader
 from webcrawl.net.gopher import is_refusal, plain
 from webcrawl.net.header_times import asked_wait
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.robots import parse
 from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.urls.canonical import canonical_links
@@ -63,7 +63,7 @@ def _replies(shape: Shape, size: int) -> None:
 
 def _head(shape: Shape, size: int) -> None:
     try:
-        Answer(1000).feed(
+        AnswerParser(1000).feed(
             filled((b"HTTP/1.1 200 OK\r\n" + shape[0], shape[1], shape[2] + b"\r\n\r\nx"), min(size, HEAD))
         )
     except FetchError:

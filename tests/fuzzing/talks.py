@@ -11,7 +11,7 @@ from tests.fuzzing.target import Target, chance, folder, pieces
 from tests.support.net_answers import WHOLE
 from tests.support.net_http import Gate, Names, replay, serving
 from webcrawl.base.model import Exchange
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.crawl.page_links import ftp_links, menu_links
 from webcrawl.net.errors import FetchError
 from webcrawl.net.ftp import FtpClient
@@ -20,12 +20,12 @@ from webcrawl.net.ftp_session import ReplyReader, http_date
 from webcrawl.net.gopher import GopherClient, item_url, items, parse_gopher, plain
 from webcrawl.net.http import HttpClient
 from webcrawl.net.http2 import Session
-from webcrawl.net.http_answer import Answer
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.http_answer import AnswerParser
+from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 TRUNCATE = 2000
-BOUNDS = Bounds(TRUNCATE)
+BOUNDS = FetchLimits(TRUNCATE)
 FTP_URLS = [
     "ftp://h.test/",
     "ftp://h.test/a/b/",
@@ -135,7 +135,7 @@ def listing(data: bytes) -> None:
         found_in(ftp_links(data, f"{LISTING}; format={kind}", "ftp://h.test/a/b;type=d"), "ftp://h.test/a/b/")
 
 
-def found_in(found: Found, place: str) -> None:
+def found_in(found: DocumentLinks, place: str) -> None:
     for _, link, text, _ in found.links:
         text.encode()
         assert canonical(link, found.base, 10**6).startswith(place.partition(";")[0])
@@ -193,7 +193,7 @@ def http2(data: bytes) -> None:
 
 def _spoken(parts: list[bytes]) -> tuple[Any, ...]:
     written: list[bytes] = []
-    session, answer = Session(written.append), Answer(TRUNCATE)
+    session, answer = Session(written.append), AnswerParser(TRUNCATE)
     session.request(b"GET / HTTP/1.1\r\nHost: h.test\r\n\r\n", b"")
     message, at = None, 0
     try:

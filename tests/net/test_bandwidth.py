@@ -12,7 +12,7 @@ from tests.net.test_late import Question
 from tests.support.net_http import Names, client, run, serving
 from webcrawl.net.connection import MeteredAnswer
 from webcrawl.net.connection_pool import Deadlines
-from webcrawl.net.protocols import Bounds
+from webcrawl.net.protocols import FetchLimits
 from webcrawl.net.reading_limits import BURST, FREE, Bandwidth
 
 PIECE = 65_536  # bytes that come at once
@@ -279,7 +279,7 @@ class TestAnswer:
         turn = Turn(monkeypatch)
         turn.time = turn.clock
         turn.call_at = lambda when, call: turn.call_later(when - turn.now, call)
-        ended, deadlines, begin = [], Deadlines(Bounds(timeout=10, grace=1, rate=1000), turn.time), turn.now
+        ended, deadlines, begin = [], Deadlines(FetchLimits(timeout=10, grace=1, rate=1000), turn.time), turn.now
         slow = Question("slow", ended)
         slow.held = 5.0
         deadlines.add(slow, begin + 10)

@@ -11,14 +11,14 @@ from webcrawl.net.browser_proxy import (
     PROTOCOL,
     STRANGERS,
     UNSAID,
-    Ask,
+    BrowserAnswer,
     BrowserProxy,
-    Identity,
+    BrowserRequest,
+    ProxyIdentity,
     SharedResources,
-    Told,
 )
 
-IDENTITY = Identity.make()
+IDENTITY = ProxyIdentity.make()
 
 
 class Browser:
@@ -30,7 +30,7 @@ class Browser:
 
     async def fetch(self, page, ask, url):
         self.asked.append((page, ask.method, url, ask.onward()))
-        return Told(
+        return BrowserAnswer(
             200, [(b"Content-Type", b"text/plain"), (b"Connection", b"x"), (b"Content-Encoding", b"br")], b"hello"
         )
 
@@ -255,12 +255,15 @@ def test_the_answer_has_its_own_framing():
 
 def test_an_answer_cannot_break_its_head():
     """A header with a line end, from whatever server, is left out."""
-    assert Told(200, [(b"A", b"b\r\nC: d"), (b"E\n", b"f")]).encode() == b"HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"
+    assert (
+        BrowserAnswer(200, [(b"A", b"b\r\nC: d"), (b"E\n", b"f")]).encode()
+        == b"HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"
+    )
 
 
 def test_every_crawl_has_its_own_key():
     """The key is made anew, so that no other browser trusts it."""
-    assert Identity.make().fingerprint != IDENTITY.fingerprint
+    assert ProxyIdentity.make().fingerprint != IDENTITY.fingerprint
 
 
 def test_strangers_have_few_connections():
@@ -287,12 +290,12 @@ SCRIPT = (b"Content-Type", b"text/javascript; charset=utf-8")
 
 
 def ask(*headers, method="GET"):
-    return Ask(method, URL, [*headers])
+    return BrowserRequest(method, URL, [*headers])
 
 
 def kept(*headers, status=200, body=b"x", asked=None):
     shared = SharedResources(room=10_000)
-    shared.keep(URL, asked or ask(), Told(status, [*headers], body), NOW)
+    shared.keep(URL, asked or ask(), BrowserAnswer(status, [*headers], body), NOW)
     return shared
 
 
@@ -352,10 +355,10 @@ def test_room_is_bounded():
     """The answer that was wanted longest ago goes first; one that is larger than the room is not kept."""
     shared = SharedResources(room=100_000)
     for name, size in (("a", 40_000), ("b", 40_000), ("c", 100_001)):
-        shared.keep(name, ask(), Told(200, [SCRIPT], b"x" * size), NOW)
+        shared.keep(name, ask(), BrowserAnswer(200, [SCRIPT], b"x" * size), NOW)
     assert shared.find("a", ask(), NOW)
 
-    shared.keep("d", ask(), Told(200, [SCRIPT], b"x" * 40_000), NOW)
+    shared.keep("d", ask(), BrowserAnswer(200, [SCRIPT], b"x" * 40_000), NOW)
 
     assert [name for name in "abcd" if shared.find(name, ask(), NOW)] == ["a", "d"]
 
@@ -364,7 +367,7 @@ def test_an_answer_takes_the_place_of_an_earlier_one():
     """Its room is counted once."""
     shared = SharedResources(room=100_000)
     for body in (b"x" * 60_000, b"y" * 60_000):
-        shared.keep(URL, ask(), Told(200, [SCRIPT], body), NOW)
+        shared.keep(URL, ask(), BrowserAnswer(200, [SCRIPT], body), NOW)
 
     assert shared.find(URL, ask(), NOW).body == b"y" * 60_000
 
@@ -373,6 +376,6 @@ def test_answers_without_a_body_take_room():
     """There are no more of them than it has room for their heads."""
     shared = SharedResources(room=100_000)
     for number in range(100):
-        shared.keep(f"{URL}{number}", ask(), Told(200, [SCRIPT, (b"X-Long", b"x" * 20_000)]), NOW)
+        shared.keep(f"{URL}{number}", ask(), BrowserAnswer(200, [SCRIPT, (b"X-Long", b"x" * 20_000)]), NOW)
 
     assert [number for number in range(100) if shared.find(f"{URL}{number}", ask(), NOW)] == [96, 97, 98, 99]

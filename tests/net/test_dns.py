@@ -8,7 +8,7 @@ from scrapy.settings import Settings
 from tests.support.lookups import Clock, Told, failure, ticks
 from webcrawl.adapter.values import plain_values
 from webcrawl.net.dns import SHORTEST, CachingResolver
-from webcrawl.net.dns_answers import Answer, Failure
+from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.network import Network
 
@@ -18,7 +18,7 @@ class TestMemory:
         """Within the TTL a name is queried once, and again after it."""
 
         async def run():
-            told, clock = Told({"a.test": Answer(("192.0.2.1",), 120.0)}), Clock()
+            told, clock = Told({"a.test": DnsAnswer(("192.0.2.1",), 120.0)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             counts = []
             for clock.now in (0.0, 119.0, 121.0):
@@ -36,7 +36,7 @@ class TestMemory:
         """A TTL of zero counts as a minute, one of years as a day."""
 
         async def run():
-            told, clock = Told({"a.test": Answer(("192.0.2.1",), ttl)}), Clock()
+            told, clock = Told({"a.test": DnsAnswer(("192.0.2.1",), ttl)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             counts = []
             for clock.now in (0.0, kept - 1, kept + 1):
@@ -46,12 +46,12 @@ class TestMemory:
 
         assert asyncio.run(run()) == [1, 1, 2]
 
-    @pytest.mark.parametrize("kind", [kind for kind in Failure if kind is not Failure.NO_SOCKET])
+    @pytest.mark.parametrize("kind", [kind for kind in DnsFailure if kind is not DnsFailure.NO_SOCKET])
     def test_a_failure_is_remembered_for_its_time(self, kind):
         """A failed name is not queried again before its failure expires, and fails in the same way until then."""
 
         async def run():
-            told, clock = Told({"a.test": Answer(failure=kind)}), Clock()
+            told, clock = Told({"a.test": DnsAnswer(failure=kind)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             errors = []
             for clock.now in (0.0, max(kind.seconds - 1, 0.0), kind.seconds + 1):
@@ -218,14 +218,14 @@ class TestInFlight:
 
         class Aliased(Told):
             async def check(self, _):
-                return Answer(ttl=60.0)
+                return DnsAnswer(ttl=60.0)
 
         async def run():
-            told, clock = Aliased({"a.test": Answer(failure=Failure.NO_NAME)}), Clock()
+            told, clock = Aliased({"a.test": DnsAnswer(failure=DnsFailure.NO_NAME)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             await failure(resolver, "a.test")
             told.answers.clear()
-            clock.now += Failure.NO_NAME.seconds
+            clock.now += DnsFailure.NO_NAME.seconds
             return await resolver.resolve("a.test")
 
         assert asyncio.run(run()) == ["198.51.100.1"]
@@ -252,7 +252,7 @@ MIXED = ["192.0.2.1", "2001:db8::1", "192.0.2.2", "192.0.2.3"]
 
 def resolving(six, *, half=True):
     """A resolver of one name, what it asks, and its clock."""
-    told, clock = Told({"a.test": Answer(FOUR, 300.0, half=half)}), Clock()
+    told, clock = Told({"a.test": DnsAnswer(FOUR, 300.0, half=half)}), Clock()
     told.six["a.test"] = six
     return CachingResolver(told, clock=clock), told, clock
 
@@ -269,7 +269,7 @@ def run(resolver, scenario):
 
 def test_they_are_asked_for_once():
     """They alternate with the others, and are known from then on."""
-    resolver, told, _ = resolving(Answer(SIX, 300.0))
+    resolver, told, _ = resolving(DnsAnswer(SIX, 300.0))
 
     async def scenario():
         await resolver.resolve("a.test")
@@ -281,7 +281,7 @@ def test_they_are_asked_for_once():
 
 def test_they_are_kept_no_longer_than_either_answer_says():
     """Then the name is asked for anew, IPv4 first."""
-    resolver, told, clock = resolving(Answer(SIX, 5.0))
+    resolver, told, clock = resolving(DnsAnswer(SIX, 5.0))
 
     async def scenario():
         await resolver.resolve("a.test")
@@ -293,10 +293,10 @@ def test_they_are_kept_no_longer_than_either_answer_says():
     assert told.asked == ["a.test", "a.test six", "a.test"]
 
 
-@pytest.mark.parametrize(("failure", "again"), [(Failure.NO_ADDRESS, False), (Failure.SERVER_FAILED, True)])
+@pytest.mark.parametrize(("failure", "again"), [(DnsFailure.NO_ADDRESS, False), (DnsFailure.SERVER_FAILED, True)])
 def test_a_name_without_any(failure, again):
     """Where the name servers say so it is not asked for again; where they fail it is."""
-    resolver, told, _ = resolving(Answer(failure=failure))
+    resolver, told, _ = resolving(DnsAnswer(failure=failure))
 
     async def scenario():
         await resolver.resolve("a.test")
@@ -308,7 +308,7 @@ def test_a_name_without_any(failure, again):
 
 def test_a_lookup_that_has_said_all_is_not_asked_for_more():
     """One of your own answers for a name by itself, as it likes."""
-    resolver, told, _ = resolving(Answer(SIX), half=False)
+    resolver, told, _ = resolving(DnsAnswer(SIX), half=False)
 
     async def scenario():
         await resolver.resolve("a.test")
@@ -320,7 +320,7 @@ def test_a_lookup_that_has_said_all_is_not_asked_for_more():
 
 def test_who_comes_meanwhile_does_without():
     """One question at a time; if whoever asked has gone, the next one asks again."""
-    resolver, told, _ = resolving(Answer(SIX, 300.0))
+    resolver, told, _ = resolving(DnsAnswer(SIX, 300.0))
 
     async def scenario():
         await resolver.resolve("a.test")

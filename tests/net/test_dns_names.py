@@ -11,7 +11,7 @@ from tests.support.nameserver import AAAA, PTR, REFUSED, NameServer
 from tests.support.net_http import LOOPS, run
 from tests.support.snippets import load
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import Answer, Failure, known_without_asking, read_hosts
+from webcrawl.net.dns_answers import DnsAnswer, DnsFailure, known_without_asking, read_hosts
 from webcrawl.net.dns_cares import NameServers, ReverseNames
 
 ONE = "1.2.0.192.in-addr.arpa"
@@ -155,12 +155,12 @@ def _looked_up(request):
 
 def test_a_name_has_its_addresses_and_their_ttl(looked_up):
     """`ask` returns the addresses of a name."""
-    assert looked_up(lambda lookup: lookup.ask("known.test")) == Answer(("192.0.2.4",), 99.0)
+    assert looked_up(lambda lookup: lookup.ask("known.test")) == DnsAnswer(("192.0.2.4",), 99.0)
 
 
 def test_a_failure_is_an_answer(looked_up):
     """`ask` returns the failure of a name that does not exist."""
-    assert looked_up(lambda lookup: lookup.ask("none.test")).failure is Failure.NO_NAME
+    assert looked_up(lambda lookup: lookup.ask("none.test")).failure is DnsFailure.NO_NAME
 
 
 def test_a_server_that_answers_passes_the_probe(looked_up):
@@ -180,11 +180,11 @@ def test_after_its_close_it_only_fails(looked_up):
         await lookup.close()
         return await lookup.ask("known.test")
 
-    assert looked_up(use).failure is Failure.CLOSED
+    assert looked_up(use).failure is DnsFailure.CLOSED
 
 
 def test_the_example_sends_its_names_elsewhere():
     """The lookup of docs/extending.md answers for one domain by itself."""
     staging = LOOKUPS["an extended one"](())
 
-    assert asyncio.run(staging.ask("www.shop.test")) == Answer(("127.0.0.9",), 300.0)
+    assert asyncio.run(staging.ask("www.shop.test")) == DnsAnswer(("127.0.0.9",), 300.0)

@@ -10,7 +10,7 @@ from tests.support.lookups import ask, asking
 from tests.support.nameserver import AAAA, CNAME, REFUSED, SERVFAIL, A, NameServer
 from webcrawl.net import dns_cares
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import Answer, Failure
+from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
 from webcrawl.net.dns_cares import Channel, NameServers
 from webcrawl.net.errors import DnsFailed
 
@@ -25,7 +25,7 @@ class TestNameServers:
 
         answers = ask(server, "four.test", "six.test")
 
-        assert answers == [Answer(("192.0.2.4",), 300.0), Answer(("2001:db8::6",), 99.0)]
+        assert answers == [DnsAnswer(("192.0.2.4",), 300.0), DnsAnswer(("2001:db8::6",), 99.0)]
         assert [answer.half for answer in answers] == [True, False]
         assert [question[:2] for question in server.questions] == [
             ("four.test", A),
@@ -39,7 +39,7 @@ class TestNameServers:
         for number in range(20):
             server.add("many.test", f"192.0.2.{number}", 400 - number)
 
-        assert ask(server, "many.test") == [Answer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)]
+        assert ask(server, "many.test") == [DnsAnswer(tuple(f"192.0.2.{n}" for n in range(8)), 393.0)]
 
     def test_failures_differ(self):
         """No such name and no address are permanent; a server failure or refusal is not."""
@@ -48,10 +48,10 @@ class TestNameServers:
         answers = ask(server, "missing.test", "empty.test", "broken.test", "refused.test")
 
         assert [answer.failure for answer in answers] == [
-            Failure.NO_NAME,
-            Failure.NO_ADDRESS,
-            Failure.SERVER_FAILED,
-            Failure.REFUSED,
+            DnsFailure.NO_NAME,
+            DnsFailure.NO_ADDRESS,
+            DnsFailure.SERVER_FAILED,
+            DnsFailure.REFUSED,
         ]
         assert [question[1] for question in server.questions[:3]] == [A, A, AAAA]
 
@@ -60,7 +60,7 @@ class TestNameServers:
         server = NameServer({"quiet.test": []})
         server.silent.add("quiet.test")
 
-        assert ask(server, "quiet.test", timeout=0.1, tries=2) == [Answer(failure=Failure.TIMEOUT)]
+        assert ask(server, "quiet.test", timeout=0.1, tries=2) == [DnsAnswer(failure=DnsFailure.TIMEOUT)]
         assert len(server.questions) == 2
 
     def test_a_truncated_answer_is_fetched_by_tcp(self):
@@ -85,7 +85,7 @@ class TestNameServers:
             }
         )
 
-        assert ask(server, "www.test") == [Answer(("192.0.2.7",), 50.0)]
+        assert ask(server, "www.test") == [DnsAnswer(("192.0.2.7",), 50.0)]
 
     def test_an_alias_without_its_addresses_is_asked_for(self):
         """A server that does not follow aliases itself is queried for each of them."""
@@ -93,7 +93,7 @@ class TestNameServers:
         server.add("www.test", "cdn.test", 70, CNAME)
         server.add("cdn.test", "192.0.2.7")
 
-        assert ask(server, "www.test") == [Answer(("192.0.2.7",), 70.0)]
+        assert ask(server, "www.test") == [DnsAnswer(("192.0.2.7",), 70.0)]
         assert [question[0] for question in server.questions] == ["www.test", "cdn.test"]
 
     def test_rings_and_endless_chains_of_aliases_end(self):
@@ -116,7 +116,7 @@ class TestNameServers:
         server = NameServer()
         server.answer = lambda question, transport: question[:2] + reply
 
-        assert ask(server, "a.test", timeout=0.1)[0].failure in (Failure.TIMEOUT, Failure.BAD_ANSWER)
+        assert ask(server, "a.test", timeout=0.1)[0].failure in (DnsFailure.TIMEOUT, DnsFailure.BAD_ANSWER)
 
     def test_an_answer_from_a_stranger_is_not_believed(self):
         """An answer with another id than the query's is dropped."""
@@ -127,7 +127,7 @@ class TestNameServers:
             byte ^ 0xFF if place < 2 else byte for place, byte in enumerate(honest(question, transport))
         )
 
-        assert ask(server, "a.test", timeout=0.1)[0].failure is Failure.TIMEOUT
+        assert ask(server, "a.test", timeout=0.1)[0].failure is DnsFailure.TIMEOUT
 
     def test_very_many_names(self, monkeypatch):
         """Each of 900 names gets its own address, over several channels, and nothing stays open."""
@@ -179,7 +179,7 @@ class TestNameServers:
                 await lookup.close()
                 return await question, await lookup.ask("later.test")
 
-        assert asyncio.run(run()) == (Answer(failure=Failure.CLOSED), Answer(failure=Failure.CLOSED))
+        assert asyncio.run(run()) == (DnsAnswer(failure=DnsFailure.CLOSED), DnsAnswer(failure=DnsFailure.CLOSED))
 
     def test_a_channel_gives_way_to_a_new_one(self, monkeypatch):
         """After a number of queries c-ares' own unbounded cache is dropped with its channel."""
@@ -226,8 +226,8 @@ class TestNameServers:
 
         found = asyncio.run(run())
 
-        assert found[:2] == [Answer(("192.0.2.1",), 300.0), Answer(("2001:db8::6",), 99.0)]
-        assert [answer.failure for answer in found[2:]] == [Failure.NO_ADDRESS, Failure.NO_NAME]
+        assert found[:2] == [DnsAnswer(("192.0.2.1",), 300.0), DnsAnswer(("2001:db8::6",), 99.0)]
+        assert [answer.failure for answer in found[2:]] == [DnsFailure.NO_ADDRESS, DnsFailure.NO_NAME]
 
     def test_an_old_channel_closes_after_its_last_answer(self, monkeypatch):
         """A replaced channel still delivers its pending answers, then closes."""
@@ -265,7 +265,7 @@ class TestNameServers:
                 await lookup.close()
                 return await asyncio.gather(*questions)
 
-        assert asyncio.run(run()) == [Answer(failure=Failure.CLOSED)] * 2
+        assert asyncio.run(run()) == [DnsAnswer(failure=DnsFailure.CLOSED)] * 2
 
     def test_a_server_may_be_given_by_name(self):
         """The system looks up a name server's own name; all its addresses are asked, IPv6 in brackets."""
@@ -367,4 +367,4 @@ class TestSeveralServers:
                 await servers.close()
             return found
 
-        assert asyncio.run(scenario()) == [None, None, Failure.SERVER_FAILED]
+        assert asyncio.run(scenario()) == [None, None, DnsFailure.SERVER_FAILED]

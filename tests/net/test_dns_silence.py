@@ -8,10 +8,10 @@ import pytest
 from tests.support.waiting import eventually
 from webcrawl.net import dns_answers
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import ENOUGH, Answer, Failure
+from webcrawl.net.dns_answers import ENOUGH, DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed, NoNameServer
 
-GOOD = Answer(("192.0.2.1",), 300.0)
+GOOD = DnsAnswer(("192.0.2.1",), 300.0)
 
 
 class Lookup:
@@ -25,10 +25,10 @@ class Lookup:
         self.asked.append(host)
         await asyncio.sleep(0)
         if self.away:
-            return Answer(failure=self.away)
+            return DnsAnswer(failure=self.away)
         if host.startswith("gone"):
-            return Answer(failure=Failure.NO_NAME)
-        return Answer(failure=Failure.SERVER_FAILED) if host.startswith("dead") else GOOD
+            return DnsAnswer(failure=DnsFailure.NO_NAME)
+        return DnsAnswer(failure=DnsFailure.SERVER_FAILED) if host.startswith("dead") else GOOD
 
     async def probe(self):
         pass
@@ -76,7 +76,7 @@ def names(prefix, count, start=0):
     return [f"{prefix}{number}.test" for number in range(start, start + count)]
 
 
-@pytest.mark.parametrize("failure", [Failure.TIMEOUT, Failure.SERVER_FAILED, Failure.REFUSED])
+@pytest.mark.parametrize("failure", [DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED])
 def test_all_servers_are_away(lookup, caplog, failure):
     """When names in a row fail, and so does one that was resolved before, nobody is charged for it any more."""
     lost, ended = [], []
@@ -131,7 +131,7 @@ def test_names_of_one_domain(lookup):
 
     async def scenario(resolver):
         await resolve(resolver, "good.test", *(f"{number}.dead.test" for number in range(100)))
-        lookup.away = Failure.TIMEOUT
+        lookup.away = DnsFailure.TIMEOUT
         await resolve(resolver, *(f"{number}.dead.test" for number in range(100, 200)))
         return resolver.silence.on
 
@@ -142,7 +142,7 @@ def test_no_name_was_ever_resolved(lookup):
     """Then the names that wait are asked for, one now and then, until one has an answer."""
 
     async def scenario(resolver):
-        lookup.away = Failure.SERVER_FAILED
+        lookup.away = DnsFailure.SERVER_FAILED
         await resolve(resolver, *names("site", ENOUGH))
         await eventually(lambda: resolver.silence.on)
         first = await resolve(resolver, *names("more", 20))
@@ -172,7 +172,7 @@ def test_closing_during_a_silence(lookup):
 
     async def scenario(resolver):
         await resolve(resolver, "good.test")
-        lookup.away = Failure.TIMEOUT
+        lookup.away = DnsFailure.TIMEOUT
         await resolve(resolver, *names("site", ENOUGH))
         await eventually(lambda: resolver.silence.on)
         await resolver.close()

@@ -8,13 +8,13 @@ import pytest
 from tests.support.lookups import Clock
 from webcrawl.frontier.health import GONE
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import FRESH, SUSPECT, Answer, Failure
+from webcrawl.net.dns_answers import FRESH, SUSPECT, DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
 
-GOOD, INSIDE = Answer(("198.41.0.4",), 86_400.0), Answer(("10.0.0.1",), 86_400.0)
-DENIED = Answer(failure=Failure.NO_NAME)
-LIES = [DENIED, INSIDE, Answer(("192.168.1.1", "fd00::1"), 0.0), Answer(failure=Failure.NO_ADDRESS)]
+GOOD, INSIDE = DnsAnswer(("198.41.0.4",), 86_400.0), DnsAnswer(("10.0.0.1",), 86_400.0)
+DENIED = DnsAnswer(failure=DnsFailure.NO_NAME)
+LIES = [DENIED, INSIDE, DnsAnswer(("192.168.1.1", "fd00::1"), 0.0), DnsAnswer(failure=DnsFailure.NO_ADDRESS)]
 
 
 class Lookup:
@@ -199,7 +199,7 @@ def test_names_that_fail_otherwise():
     async def scenario(names):
         await names.says("a.test")
         names.later()
-        names.lookup.lie = Answer(failure=Failure.SERVER_FAILED)
+        names.lookup.lie = DnsAnswer(failure=DnsFailure.SERVER_FAILED)
         return await names.says("b.test"), names.lookup.checks
 
     assert run(scenario) == (DOUBT, [])
@@ -213,7 +213,7 @@ def test_servers_that_fail_when_they_are_asked_again(caplog):
         names.later()
 
         async def check(_):
-            return Answer(failure=Failure.TIMEOUT)
+            return DnsAnswer(failure=DnsFailure.TIMEOUT)
 
         names.lookup.check = check
         return await names.says("gone.test")
@@ -247,7 +247,7 @@ def test_a_lookup_that_leaves_out_addresses():
         names.later()
 
         async def check(_):
-            return Answer()
+            return DnsAnswer()
 
         names.lookup.check = check
         return await names.says("gone.test")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.cases import cases
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.crawl.page_links import ftp_links
 from webcrawl.net.errors import BadAnswer, BadUrl
 from webcrawl.net.ftp import parse_ftp
@@ -302,7 +302,7 @@ class TestListings:
         """Any bytes are a listing; it never has more entries than lines."""
         found = list(entries(listing, mlsd=mlsd))
         assert len(found) <= listing.count(b"\n") + 1
-        assert isinstance(ftp_links(listing, "format=mlsd" if mlsd else "", "ftp://h.test/"), Found)
+        assert isinstance(ftp_links(listing, "format=mlsd" if mlsd else "", "ftp://h.test/"), DocumentLinks)
 
     @given(st.from_regex(rb"[-dlc]rwxr-xr-x[ 1a]{0,9} [0-9]{1,20} [JF][ae][nb] [0-9 ]{1,3} [0-9:]{4,5} .{0,9}"))
     def test_nearly_lines(self, line):

@@ -39,8 +39,8 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.failure_words import in_words
 from webcrawl.net.http2 import Session
-from webcrawl.net.http_answer import Answer
-from webcrawl.net.protocols import Bounds, Options
+from webcrawl.net.http_answer import AnswerParser
+from webcrawl.net.protocols import FetchLimits, Options
 from webcrawl.net.protocols import Proxy as ProxyAddress
 
 NAMES = Names(site=["127.0.0.1"])
@@ -236,7 +236,7 @@ class TestOffers:
                     with pytest.raises(TlsFailed):
                         await http.fetch(f"https://site.test:{port}/")
                     assert told == []
-                    http.use(Bounds(timeout=30.0))
+                    http.use(FetchLimits(timeout=30.0))
                     return (await http.fetch(f"https://site.test:{port}/")).protocol
 
         assert run(go()) == "h2"
@@ -666,7 +666,7 @@ class TestHostile:
         pieces, _, (_, body) = CASES[case]
         whole = b"".join([plain(4), *pieces])
         for cut in range(1, len(whole)):
-            session, answer, message = Session(lambda _: None), Answer(1000), None
+            session, answer, message = Session(lambda _: None), AnswerParser(1000), None
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             for piece in (whole[:cut], whole[cut:]):
                 message = message or session.feed(piece, answer)
@@ -679,7 +679,7 @@ class TestHostile:
 
         def ready():
             written = []
-            session, answer = Session(written.append), Answer(1000)
+            session, answer = Session(written.append), AnswerParser(1000)
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             message = session.feed(plain(4) + headers() + data(b"01", end=True), answer)
             assert session.reusable(message)

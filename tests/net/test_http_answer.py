@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
 from webcrawl.net import http_framing
 from webcrawl.net.errors import BadAnswer, BadHead, ConnectionLost, EmptyAnswer, NotHttp, TimedOut, Upgraded
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -88,14 +88,14 @@ class TestEnds:
 
     def test_a_reset_is_no_end_of_a_body(self):
         """A body that lasts until the close is not complete if the connection was reset."""
-        answer = Answer(1000)
+        answer = AnswerParser(1000)
         answer.feed(WHOLE["close"][:100])
 
         assert answer.lost(reset=True).truncated == "disconnect"
 
     def test_the_deadline(self):
         """At the deadline there is a truncated message if the head is complete, else an error."""
-        answer = Answer(1000)
+        answer = AnswerParser(1000)
         with pytest.raises(TimedOut):
             answer.expire()
         answer.feed(WHOLE["length"][:60])
@@ -321,7 +321,7 @@ class TestRefusals:
     def test_refusal_does_not_wait_for_the_end(self):
         """Data that cannot become a status line is refused while the connection is still open."""
         with pytest.raises(NotHttp):
-            Answer(1000).feed(b"<h")
+            AnswerParser(1000).feed(b"<h")
 
     @pytest.mark.parametrize(
         "line",

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from webcrawl.net.http_answerer import Connection, Limits, is_named
+from webcrawl.net.http_answerer import ClientLimits, ServerConnection, is_named
 
-LIMITS = Limits(connections=2, patience=60.0, head=200, body=50, framed=100)
+LIMITS = ClientLimits(connections=2, patience=60.0, head=200, body=50, framed=100)
 
 
 class Transport:
@@ -28,14 +28,14 @@ class Transport:
         return self.closed
 
 
-class Mistaken(Connection):
+class Mistaken(ServerConnection):
     """Cannot answer."""
 
     def received(self):
         raise ZeroDivisionError("a mistake")
 
 
-class Asked(Connection):
+class Asked(ServerConnection):
     """Answers with what it was sent."""
 
     def received(self):

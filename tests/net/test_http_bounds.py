@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.net_answers import PAGE, WHOLE, ZIPPED, chunked, head, read, told
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import FetchError, HeadTooLong, TooManyInterim
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.http_framing import MAX_HEAD
 
 
@@ -33,7 +33,7 @@ class TestBounds:
 
     def test_an_endless_body_is_left(self):
         """Once the limit is exceeded the message is done, though the server continues."""
-        answer = Answer(10_000)
+        answer = AnswerParser(10_000)
         answer.feed(head(b"Transfer-Encoding: chunked"))
         fed = 0
         while answer.feed(chunked(b"x" * 1000)[:-5]) is None:
@@ -56,7 +56,7 @@ class TestBounds:
     )
     def test_chunks_of_nothing_are_bounded(self, filler):
         """Chunk sizes and extensions count too: no server makes us read endlessly."""
-        answer = Answer(100_000)
+        answer = AnswerParser(100_000)
         answer.feed(head(b"Transfer-Encoding: chunked"))
         piece, fed = filler * 100, 0
         while answer.feed(piece) is None:
@@ -66,7 +66,7 @@ class TestBounds:
 
     def test_endless_trailers_are_bounded(self):
         """An endless trailer section is truncated like an endless body."""
-        answer = Answer(10_000)
+        answer = AnswerParser(10_000)
         answer.feed(head(b"Transfer-Encoding: chunked") + b"0\r\n")
         fed = 0
         while (message := answer.feed(b"X-Trailer: and so on\r\n" * 100)) is None:
@@ -77,7 +77,7 @@ class TestBounds:
 
     def test_a_coding_that_makes_nothing_is_bounded(self):
         """A coded stream without output is abandoned after twice the limit."""
-        answer = Answer(10_000)
+        answer = AnswerParser(10_000)
         answer.feed(head(b"Content-Encoding: gzip"))
         answer.feed(b"\x1f\x8b\x08\x10\0\0\0\0\0\0")  # a gzip header with an endless comment
         fed = 0
@@ -103,7 +103,7 @@ class TestBounds:
     )
     def test_an_endless_head_ends(self, filler):
         """An endless head, in any shape, is refused after 64 KiB."""
-        answer = Answer(1000)
+        answer = AnswerParser(1000)
         start = b"" if filler == b"\r\n" else b"HTTP/1.1 200 OK\r\n"
         answer.feed(start)
         fed = []

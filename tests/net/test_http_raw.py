@@ -13,7 +13,7 @@ from tests.support.hostile import rows, told
 from tests.support.net_http import client, run, serving
 from webcrawl.base.model import Exchange
 from webcrawl.net.errors import BadAnswer, FetchError
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 
 HTTP09 = "--http0.9"
 OWN_LENGTH = "--ignore-content-length"
@@ -136,7 +136,7 @@ def llhttp_cases():
 
 def read(raw):
     """The message in these bytes, with the head's end added where the case lacks it."""
-    answer = Answer(2**21)
+    answer = AnswerParser(2**21)
     data = raw.encode("latin-1")
     if b"\r\n\r\n" not in data and b"\n\n" not in data:
         data = data.rstrip(b"\r\n") + b"\r\n\r\n"

@@ -12,8 +12,8 @@ from tests.support.cases import cases
 from tests.support.net_http import LOOPS, Names, Visits, client, run, serving
 from tests.support.net_proxy import Proxy
 from webcrawl.net.errors import BadUrl
-from webcrawl.net.http_request import RequestWriter, Target, parse_target
-from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.http_request import RequestTarget, RequestWriter, parse_target
+from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.protocols import Options
 from webcrawl.net.protocols import Proxy as Address
 
@@ -43,7 +43,7 @@ class TestTargets:
     )
     def test_a_url_taken_apart(self, url, target):
         """Scheme, host, port, Host header and origin-form come from the URL; userinfo and fragment do not."""
-        assert parse_target(url) == Target(*target)
+        assert parse_target(url) == RequestTarget(*target)
 
     @pytest.mark.parametrize(
         "url",
@@ -184,7 +184,7 @@ def is_right(head, now):
 
 @pytest.fixture
 def signing():
-    return RequestSigning(KEY, AGENT, now=lambda: 1_800_000_000.0)
+    return RequestSigner(KEY, AGENT, now=lambda: 1_800_000_000.0)
 
 
 @loops

@@ -14,7 +14,7 @@ from webcrawl.net.connection_pool import AGAIN, Deadlines
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout, Untried
 from webcrawl.net.gopher import GopherClient
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import BEAT, LATE, RunningClock, until
 
 SHORT, BUSY = 0.2, 0.6  # seconds of the limit, and of work in which nothing else of the process runs
@@ -178,7 +178,7 @@ def _turn(monkeypatch):
 
 def ended(turn, waits, removed=(), last=0.03):
     """The names of the expired requests, in order, after `last` seconds."""
-    found, deadlines, now = [], Deadlines(Bounds(), turn.time), turn.now
+    found, deadlines, now = [], Deadlines(FetchLimits(), turn.time), turn.now
     questions = {name: Question(name, found) for name in [*waits, "last"]}
     for name, wait in {**waits, "last": last}.items():
         deadlines.add(questions[name], now + wait)
@@ -208,7 +208,7 @@ class TestDeadlines:
 
     def test_nothing_ends_after_close(self, turn):
         """After `close` no request expires."""
-        found, deadlines = [], Deadlines(Bounds(), turn.time)
+        found, deadlines = [], Deadlines(FetchLimits(), turn.time)
         deadlines.add(Question("a", found), turn.now + 0.001)
         deadlines.close()
         turn.until(turn.now + 0.01)
@@ -217,7 +217,7 @@ class TestDeadlines:
 
 
 class TestPace:
-    BOUNDS = Bounds(grace=10, rate=100)
+    BOUNDS = FetchLimits(grace=10, rate=100)
 
     def ended_at(self, turn, pace, deadline=3600.0):
         """The second in which an answer ends to which so many bytes are added every half second."""
@@ -253,7 +253,7 @@ class TestPace:
 
     def test_without_a_rate_only_the_deadline_counts(self, turn):
         """With a least rate of 0 a silent answer ends at its deadline."""
-        ended, deadlines = [], Deadlines(Bounds(grace=10, rate=0), turn.time)
+        ended, deadlines = [], Deadlines(FetchLimits(grace=10, rate=0), turn.time)
         deadlines.add(Question("a", ended), turn.now + 100)
         turn.until(1099.9)
         assert ended == []
@@ -278,7 +278,7 @@ def test_a_deadline_leaves_out_the_time_in_which_the_process_did_not_run(turn):
     """A request has all of its seconds, however long the process was stopped meanwhile."""
     ended, clock = [], RunningClock(turn.time)
     clock.beat()
-    deadlines = Deadlines(Bounds(), clock)
+    deadlines = Deadlines(FetchLimits(), clock)
     deadlines.add(Question("a", ended), turn.now + 60)
     turn.until(turn.now + BEAT)
     clock.beat()

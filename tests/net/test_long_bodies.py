@@ -13,7 +13,7 @@ from tests.support.net_http import Gate, Names, client, replay, run, serving
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import TooLarge, Untried
 from webcrawl.net.protocols import Options
-from webcrawl.net.reading_limits import MOST, Claim, Room
+from webcrawl.net.reading_limits import MOST, BodyRoom, Claim
 from webcrawl.net.stream import read_body
 
 FORMS = {
@@ -35,7 +35,7 @@ def _steps(monkeypatch):
 @given(cuts=st.lists(st.integers(0, len(PAGE) + 200), max_size=5))
 def test_a_body_with_room_is_whole(form, cuts):
     """However it is framed and coded, and wherever the network cuts it."""
-    message = read(FORMS[form], cuts, truncate=50, claim=Claim(Room(10_000), 10_000))
+    message = read(FORMS[form], cuts, truncate=50, claim=Claim(BodyRoom(10_000), 10_000))
 
     assert (message.forms()[2], message.truncated, message.flaws) == (PAGE, "", [])
 
@@ -44,14 +44,14 @@ def test_a_body_with_room_is_whole(form, cuts):
 @pytest.mark.parametrize(("left", "spare"), [(10_000, 300), (300, 10_000)])
 def test_a_longer_one_is_cut(form, left, spare):
     """At what it may have, or at what others leave."""
-    message = read(FORMS[form], truncate=50, claim=Claim(Room(left), spare))
+    message = read(FORMS[form], truncate=50, claim=Claim(BodyRoom(left), spare))
 
     assert (message.forms()[2], message.truncated) == (PAGE[:350], "length")
 
 
 def test_without_room_it_is_as_any_other():
     """Nobody waits: it is cut where all bodies are. So it is where the settings allow more than any sitemap has."""
-    for claim in (Claim(Room(0), 10_000), Claim(Room(10_000), -5)):
+    for claim in (Claim(BodyRoom(0), 10_000), Claim(BodyRoom(10_000), -5)):
         assert read(FORMS["gzip"], truncate=50, claim=claim).forms()[2] == PAGE[:50]
 
 
@@ -59,12 +59,12 @@ def test_codings_in_codings_have_none():
     """Such a body is a bomb rather than a sitemap."""
     data = head(b"Content-Encoding: gzip, br") + brotli.compress(ZIPPED)
 
-    assert read(data, truncate=50, claim=Claim(Room(10_000), 10_000)).forms()[2] == PAGE[:50]
+    assert read(data, truncate=50, claim=Claim(BodyRoom(10_000), 10_000)).forms()[2] == PAGE[:50]
 
 
 def test_room_is_given_back_with_the_body():
     """Once nobody has the message, or the exchange made of it, others have its room."""
-    room = Room(10_000)
+    room = BodyRoom(10_000)
     message = read(FORMS["plain"], truncate=50, claim=Claim(room, 10_000))
     assert room.free < 10_000 - len(PAGE) + 50 + 1
     claim = message.claim
@@ -141,11 +141,11 @@ class TestWaiting:
 
             return await asyncio.gather(*(size() for _ in range(20)))
 
-        assert self.fetched(Room(500), go, replay(FORMS[form])) == [(len(PAGE), "")] * 20
+        assert self.fetched(BodyRoom(500), go, replay(FORMS[form])) == [(len(PAGE), "")] * 20
 
     def test_it_waits_until_another_body_is_given_back(self):
         """While somebody has a body that fills the room, a second one is not read beyond what all may have."""
-        room = Room(1000)
+        room = BodyRoom(1000)
 
         async def go(fetch):
             first = await fetch()
@@ -167,12 +167,12 @@ class TestWaiting:
             second = await fetch()
             return first.body, second.body
 
-        assert self.fetched(Room(1000), go) == (self.BODY, self.BODY)
+        assert self.fetched(BodyRoom(1000), go) == (self.BODY, self.BODY)
 
     def test_a_server_that_does_not_wait_as_long_is_asked_again(self, monkeypatch):
         """The missing part is our own lack: it is neither a short body nor a failure of the server."""
         monkeypatch.setattr("webcrawl.net.connection.BORNE", 0.0)
-        room, ended, asked = Room(1000), asyncio.Event(), []
+        room, ended, asked = BodyRoom(1000), asyncio.Event(), []
 
         async def goes(reader, writer):
             await reader.readuntil(b"\r\n\r\n")
@@ -208,7 +208,7 @@ class TestWaiting:
                 return self.pieces.pop() if self.pieces else b""
 
         async def go():
-            room, deadline = Room(1000), asyncio.get_running_loop().time() + 60
+            room, deadline = BodyRoom(1000), asyncio.get_running_loop().time() + 60
             holder, claim = Claim(room, 9000, may_wait=True), Claim(room, 9000, may_wait=True)
             assert sum(holder.more() for _ in range(10)) == 1000
             holder.loaded()

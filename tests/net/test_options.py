@@ -9,7 +9,7 @@ from tests.support.net_http import LOOPS, Names, Visits, client, replay, run, se
 from webcrawl.net.errors import BadOption, ConnectFailed, TimedOut, TlsFailed, TooLarge
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Proxy, local_address
+from webcrawl.net.protocols import PLAIN, Access, FetchLimits, Options, Proxy, local_address
 from webcrawl.net.tls import tls_context
 
 LARGE = b"HTTP/1.1 200 OK\r\nContent-Length: 3000\r\n\r\n" + b"x" * 3000
@@ -27,10 +27,10 @@ class TestBounds:
     @pytest.mark.parametrize(
         ("bounds", "options", "found"),
         [
-            (Bounds(10, 5.0), PLAIN, Bounds(10, 5.0)),
-            (Bounds(10, 5.0), Options(timeout=7.0), Bounds(10, 7.0)),
-            (Bounds(10, 5.0), Options(maxsize=20), Bounds(20, 5.0, strict=True)),
-            (Bounds(10, 5.0, strict=True), Options(cut=True), Bounds(10, 5.0)),
+            (FetchLimits(10, 5.0), PLAIN, FetchLimits(10, 5.0)),
+            (FetchLimits(10, 5.0), Options(timeout=7.0), FetchLimits(10, 7.0)),
+            (FetchLimits(10, 5.0), Options(maxsize=20), FetchLimits(20, 5.0, strict=True)),
+            (FetchLimits(10, 5.0, strict=True), Options(cut=True), FetchLimits(10, 5.0)),
         ],
     )
     def test_a_request_has_bounds_of_its_own(self, bounds, options, found):
@@ -55,7 +55,7 @@ class TestBounds:
     def test_what_other_clients_lack(self, kind):
         """FTP and Gopher refuse a proxy rather than go without."""
         more = {"user_agent": "tests/1"} if kind is FtpClient else {}
-        made = kind(Access(Names(), None), Bounds(), **more)
+        made = kind(Access(Names(), None), FetchLimits(), **more)
 
         with pytest.raises(BadOption):
             run(made.fetch(f"{kind.__name__[:-6].lower()}://a.test/1x", options=Options(proxy=Proxy("h", 1))))

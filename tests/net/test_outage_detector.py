@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.uplinks import Web, crawl
 from webcrawl.net.errors import Sign
-from webcrawl.net.outage_detector import CALM, ENOUGH, WINDOW, Detector, Failure, Record
+from webcrawl.net.outage_detector import CALM, ENOUGH, WINDOW, Detector, FailedDownload, HostPast
 
 MANY = int(ENOUGH)
 
@@ -17,11 +17,11 @@ def _detector():
     return detector
 
 
-def fails(detector, host, record=Record.KNOWN, *, now=101.0, address="", sign=Sign.DOUBT, begun=None):
-    return detector.failed(Failure(host, address, sign, record), now if begun is None else begun, now)
+def fails(detector, host, record=HostPast.KNOWN, *, now=101.0, address="", sign=Sign.DOUBT, begun=None):
+    return detector.failed(FailedDownload(host, address, sign, record), now if begun is None else begun, now)
 
 
-def fail(detector, count, record=Record.KNOWN, *, now=101.0, name="site", **more):
+def fail(detector, count, record=HostPast.KNOWN, *, now=101.0, name="site", **more):
     """So many unrelated hosts fail; which of them, counted from 1, was enough."""
     for number in range(count):
         if fails(detector, f"{name}{number}.test", record, now=now, **more):
@@ -46,32 +46,32 @@ class TestEvidence:
 
     def test_hosts_that_failed_before(self, detector):
         """That a host fails which failed last time says nothing."""
-        assert fail(detector, 1000, Record.FAILING) is None
+        assert fail(detector, 1000, HostPast.FAILING) is None
 
     def test_new_hosts(self, detector):
         """A hundred dead hosts in a row, as in a sorted list, are no outage; with a few known ones they are."""
-        assert fail(detector, 1000, Record.NEW, name="new") is None
+        assert fail(detector, 1000, HostPast.NEW, name="new") is None
 
         assert fail(detector, 100) == MANY - 6
 
     def test_new_hosts_that_were_asked_before_others_answered(self, detector):
         """Dead hosts that were asked all at once and time out all at once say nothing if others have answered since."""
-        assert fail(detector, 1000, Record.NEW, name="new", begun=99.0) is None
+        assert fail(detector, 1000, HostPast.NEW, name="new", begun=99.0) is None
 
         assert fail(detector, 100) == MANY
 
     def test_the_start(self):
         """As long as nobody has answered, nine hosts that were never asked are enough."""
-        assert fail(Detector(str), 100, Record.NEW) == MANY
+        assert fail(Detector(str), 100, HostPast.NEW) == MANY
 
     def test_no_route(self, detector):
         """Three unrelated hosts that this machine has no route to are enough, whatever is known of them."""
-        assert fail(detector, 100, Record.FAILING, sign=Sign.NO_ROUTE) == 3
+        assert fail(detector, 100, HostPast.FAILING, sign=Sign.NO_ROUTE) == 3
 
     def test_names_that_lead_nowhere(self, detector):
         """Those of known hosts count as failures do; those of others never, not even at the start."""
         for records in (Detector(str), detector):
-            assert fail(records, 1000, Record.NEW, sign=Sign.NO_NAME, name="new") is None
+            assert fail(records, 1000, HostPast.NEW, sign=Sign.NO_NAME, name="new") is None
 
         assert fail(detector, 100, sign=Sign.NO_NAME) == MANY
 

@@ -15,7 +15,7 @@ from webcrawl.net.errors import PortRefused
 from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.http import HttpClient
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, FetchLimits
 
 
 class Unwanted(asyncio.Protocol):
@@ -63,10 +63,10 @@ def test_a_connection_dropped_while_it_was_opened_is_not_waited_for(loop):
 
 
 CLIENTS = {
-    "http": lambda access: HttpClient(access, Bounds(), user_agent="tests/1"),
-    "https": lambda access: HttpClient(access, Bounds(), user_agent="tests/1"),
-    "ftp": lambda access: FtpClient(access, Bounds(), user_agent="tests/1"),
-    "gopher": lambda access: GopherClient(access, Bounds()),
+    "http": lambda access: HttpClient(access, FetchLimits(), user_agent="tests/1"),
+    "https": lambda access: HttpClient(access, FetchLimits(), user_agent="tests/1"),
+    "ftp": lambda access: FtpClient(access, FetchLimits(), user_agent="tests/1"),
+    "gopher": lambda access: GopherClient(access, FetchLimits()),
 }
 
 

@@ -10,8 +10,8 @@ from tests.support.examples import examples
 from webcrawl.base.model import Status
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net import robots_book
-from webcrawl.net.robots_book import RobotsBook, Verdict
-from webcrawl.net.robots_entry import KEEP, MAX_HOPS, Meaning, follows, meaning
+from webcrawl.net.robots_book import RobotsBook, RobotsDecision
+from webcrawl.net.robots_entry import KEEP, MAX_HOPS, RobotsEffect, follows, meaning
 from webcrawl.store.crawldb import CrawlDB
 
 A = "http://a.test"
@@ -56,10 +56,10 @@ class TestMeanings:
     @pytest.mark.parametrize(
         ("statuses", "expected"),
         [
-            ([200, 204, 206, 299], Meaning.READ),
-            ([301, 304, 308, 399], Meaning.OPEN),
-            ([400, 401, 403, 404, 410, 428, 430, 451], Meaning.OPEN),
-            ([429, 500, 503, 599, 100, 600, 0, *WITHOUT_ANSWER], Meaning.SHUT),
+            ([200, 204, 206, 299], RobotsEffect.READ),
+            ([301, 304, 308, 399], RobotsEffect.OPEN),
+            ([400, 401, 403, 404, 410, 428, 430, 451], RobotsEffect.OPEN),
+            ([429, 500, 503, 599, 100, 600, 0, *WITHOUT_ANSWER], RobotsEffect.SHUT),
         ],
     )
     def test_each_status_has_a_meaning(self, statuses, expected):
@@ -76,17 +76,17 @@ class TestVerdicts:
     @pytest.mark.parametrize("url", [f"{A}/robots.txt", "gopher://a.test/1"])
     def test_some_urls_need_no_robots(self, url):
         """robots.txt itself is allowed, and so are URLs to which RFC 9309 does not apply."""
-        assert _book().verdict(url, 0) is Verdict.ALLOWED
+        assert _book().verdict(url, 0) is RobotsDecision.ALLOWED
 
     def test_rules_are_obeyed_for_a_day(self):
         """A file's rules are valid for 24 hours, then it is fetched again."""
         book = _book()
         heard = book.answered(A, 200, SOME, 1000.0)
 
-        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (Meaning.READ, 3.0, ["http://a.test/s.xml"])
-        assert book.verdict(f"{A}/x", 1000.0) is Verdict.FORBIDDEN
-        assert book.verdict(f"{A}/y", 1000.0 + KEEP - 1) is Verdict.ALLOWED
-        assert book.verdict(f"{A}/y", 1000.0 + KEEP) is Verdict.FETCH
+        assert (heard.meaning, heard.crawl_delay, heard.sitemaps) == (RobotsEffect.READ, 3.0, ["http://a.test/s.xml"])
+        assert book.verdict(f"{A}/x", 1000.0) is RobotsDecision.FORBIDDEN
+        assert book.verdict(f"{A}/y", 1000.0 + KEEP - 1) is RobotsDecision.ALLOWED
+        assert book.verdict(f"{A}/y", 1000.0 + KEEP) is RobotsDecision.FETCH
 
     @pytest.mark.parametrize("status", [404, 403, 301])
     def test_the_body_of_an_error_page_is_no_robots(self, status):
@@ -94,7 +94,7 @@ class TestVerdicts:
         book = _book()
         heard = book.answered(A, status, b"User-agent: *\nDisallow: /\nSitemap: /s", 0)
 
-        assert book.verdict(f"{A}/x", 1) is Verdict.ALLOWED
+        assert book.verdict(f"{A}/x", 1) is RobotsDecision.ALLOWED
         assert heard.sitemaps == []
 
 
@@ -104,7 +104,7 @@ class TestUnreachable:
         """A robots.txt that was never had is asked for again later and later, once a day in the end."""
         steps = _fail(_book(retry_wait=60, patience=10 * DAY), status, 13)
 
-        assert [verdicts for verdicts, _ in steps] == [(Verdict.WAIT, Verdict.FETCH)] * 13
+        assert [verdicts for verdicts, _ in steps] == [(RobotsDecision.WAIT, RobotsDecision.FETCH)] * 13
         assert [wait for _, wait in steps] == [60 * 2**doubled for doubled in range(11)] + [DAY, DAY]
 
     def test_it_is_given_up_when_patience_is_over(self):
@@ -112,17 +112,17 @@ class TestUnreachable:
         steps = _fail(_book(retry_wait=60, patience=3 * DAY), 503, 14)
 
         assert sum(wait for _, wait in steps[:-1]) == 3 * DAY
-        assert [verdicts[0] for verdicts, _ in steps] == [Verdict.WAIT] * 13 + [Verdict.UNREACHABLE]
-        assert steps[-1] == ((Verdict.UNREACHABLE, Verdict.FETCH), DAY)
+        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.WAIT] * 13 + [RobotsDecision.UNREACHABLE]
+        assert steps[-1] == ((RobotsDecision.UNREACHABLE, RobotsDecision.FETCH), DAY)
 
     def test_without_patience_it_is_given_up_after_three_tries(self):
         """However short HOST_PATIENCE is, three tries are made."""
         steps = _fail(_book(retry_wait=60, patience=0), 503, 3)
 
         assert [(verdicts[0], wait) for verdicts, wait in steps] == [
-            (Verdict.WAIT, 60),
-            (Verdict.WAIT, 120),
-            (Verdict.UNREACHABLE, DAY),
+            (RobotsDecision.WAIT, 60),
+            (RobotsDecision.WAIT, 120),
+            (RobotsDecision.UNREACHABLE, DAY),
         ]
 
     def test_what_was_given_up_gets_as_much_patience_again(self):
@@ -131,7 +131,7 @@ class TestUnreachable:
         _fail(book, 503, 3)
         book.answered(A, 503, b"", 180 + DAY)
 
-        assert book.verdict(f"{A}/", 181 + DAY) is Verdict.WAIT
+        assert book.verdict(f"{A}/", 181 + DAY) is RobotsDecision.WAIT
         assert book.next_try(f"{A}/") == 240 + DAY
 
     @pytest.mark.parametrize("status", [429, 503, *WITHOUT_ANSWER])
@@ -141,13 +141,16 @@ class TestUnreachable:
         book.answered(A, 200, SOME, 0)
         steps = _fail(book, status, 14, now=DAY, path="/y")
 
-        assert [verdicts[0] for verdicts, _ in steps] == [Verdict.ALLOWED] * 13 + [Verdict.UNREACHABLE]
+        assert [verdicts[0] for verdicts, _ in steps] == [RobotsDecision.ALLOWED] * 13 + [RobotsDecision.UNREACHABLE]
         assert [wait for _, wait in steps[:3]] == [60, 120, 240]
         assert sum(wait for _, wait in steps[:13]) == 3 * DAY
 
     def test_a_url_goes_before_each_new_try(self):
         """However late the host has its next turn, up to a day, one URL that the rules allow precedes the next try."""
-        for late, verdicts in ((0, [Verdict.ALLOWED, Verdict.FETCH]), (DAY, [Verdict.FETCH, Verdict.FETCH])):
+        for late, verdicts in (
+            (0, [RobotsDecision.ALLOWED, RobotsDecision.FETCH]),
+            (DAY, [RobotsDecision.FETCH, RobotsDecision.FETCH]),
+        ):
             book = _book()
             book.answered(A, 200, SOME, 0)
             book.answered(A, 503, b"", DAY)
@@ -157,7 +160,7 @@ class TestUnreachable:
 
     def test_old_rules_come_into_force_for_some_days(self):
         """Rules that expired longer ago than HOST_PATIENCE count no more, whether their row is still there or not."""
-        for late, verdict in ((0, Verdict.ALLOWED), (1, Verdict.WAIT)):
+        for late, verdict in ((0, RobotsDecision.ALLOWED), (1, RobotsDecision.WAIT)):
             book = _book(patience=3 * DAY)
             book.answered(A, 200, SOME, 0)
             now = 4 * DAY + late
@@ -181,7 +184,7 @@ class TestUnreachable:
         now = sum(wait for _, wait in _fail(book, 503, 11)) + stopped
         steps = _fail(book, 503, 14, now=now)
 
-        given_up = [verdicts[0] for verdicts, _ in steps].index(Verdict.UNREACHABLE)
+        given_up = [verdicts[0] for verdicts, _ in steps].index(RobotsDecision.UNREACHABLE)
         assert sum(wait for _, wait in steps[:given_up]) > DAY / 2
 
     def test_somebody_who_awaits_an_answer_is_told_sooner(self):
@@ -235,14 +238,14 @@ class TestKept:
         for status, now in ((200, 0), (500, DAY)):
             _book(table).answered(A, status, SOME, now)
 
-        assert RobotsBook(table, "other").verdict(f"{A}/y", DAY + 1) is Verdict.WAIT
+        assert RobotsBook(table, "other").verdict(f"{A}/y", DAY + 1) is RobotsDecision.WAIT
 
     def test_a_crawler_with_another_name_asks_again(self):
         """Rules that were read for another product token are not used."""
         table = Table()
         _book(table).answered(A, 200, SOME, 0)
 
-        assert RobotsBook(table, "other").verdict(f"{A}/x", 1) is Verdict.FETCH
+        assert RobotsBook(table, "other").verdict(f"{A}/x", 1) is RobotsDecision.FETCH
 
     def test_rules_in_use_are_not_read_again(self):
         """While an origin is in memory the table is not read."""
@@ -260,30 +263,30 @@ class TestKept:
         table = Table()
         book = _book(table)
         for _ in range(3):
-            assert book.verdict(f"{A}/x", 1) is Verdict.FETCH
+            assert book.verdict(f"{A}/x", 1) is RobotsDecision.FETCH
             assert (book.tries(A), any(book.validators(A))) == (0, False)
         book.answered(A, 200, SOME, 1)
         book.answered(A, 200, SOME, 1)
 
         assert table.reads == 2
-        assert book.verdict(f"{A}/x", 2) is Verdict.FORBIDDEN
+        assert book.verdict(f"{A}/x", 2) is RobotsDecision.FORBIDDEN
 
     def test_what_is_restored_is_read(self):
         """A row that is put back is found, though nothing was stored before."""
         table = Table()
         _book(table).answered(A, 200, SOME, 0)
         row, book = table.pop(A), _book(table)
-        assert book.verdict(f"{A}/x", 1) is Verdict.FETCH
+        assert book.verdict(f"{A}/x", 1) is RobotsDecision.FETCH
         book.restore(A, row)
 
-        assert book.verdict(f"{A}/x", 1) is Verdict.FORBIDDEN
+        assert book.verdict(f"{A}/x", 1) is RobotsDecision.FORBIDDEN
 
     def test_what_is_not_stored_is_remembered_in_bounds(self, monkeypatch):
         """However many hosts have no row, few are remembered, and each verdict is right."""
         monkeypatch.setattr(robots_book, "ABSENT", 3)
         book = _book()
         for number in range(10):
-            assert book.verdict(f"http://h{number}.test/", 1) is Verdict.FETCH
+            assert book.verdict(f"http://h{number}.test/", 1) is RobotsDecision.FETCH
             assert len(book._absent) <= 3
 
     def test_the_frontiers_table_keeps_them(self, tmp_path):
@@ -294,7 +297,7 @@ class TestKept:
                 if checkpoint:
                     book.answered(A, 200, SOME, 0)
                     db.checkpoint()
-                assert book.verdict(f"{A}/x", 1) is Verdict.FORBIDDEN
+                assert book.verdict(f"{A}/x", 1) is RobotsDecision.FORBIDDEN
 
 
 class TestMemory:
@@ -306,7 +309,7 @@ class TestMemory:
             book.answered(origin, 200, SOME, 0)
 
         assert 0 < len(book) < 40
-        assert {book.verdict(f"{origin}/x", 1) for origin in origins} == {Verdict.FORBIDDEN}
+        assert {book.verdict(f"{origin}/x", 1) for origin in origins} == {RobotsDecision.FORBIDDEN}
         assert book._weight == sum(entry.rules.weight for entry in book._entries.values()) <= 20_000
 
     def test_memory_is_bounded_by_number(self, monkeypatch):
@@ -384,11 +387,11 @@ class Twin(RuleBasedStateMachine):
         for name in "abcde":
             until, rules, tries, _ = self.known.get(name, (0.0, None, 0, 0.0))
             if until <= self.now and not (name in self.owed and self.now < until + DAY):
-                expected = Verdict.FETCH
+                expected = RobotsDecision.FETCH
             elif rules is None:
-                expected = Verdict.WAIT if tries else Verdict.UNREACHABLE
+                expected = RobotsDecision.WAIT if tries else RobotsDecision.UNREACHABLE
             else:
-                expected = Verdict.FORBIDDEN if rules == 200 else Verdict.ALLOWED
+                expected = RobotsDecision.FORBIDDEN if rules == 200 else RobotsDecision.ALLOWED
                 if rules == 404:
                     self.owed.discard(name)
             assert self.book.verdict(f"http://{name}.test/x", self.now) is expected

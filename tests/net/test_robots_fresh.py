@@ -5,11 +5,22 @@ import pytest
 from tests.net.test_robots_book import SOME, A, Table
 from tests.support.warc_crawl import exchange
 from webcrawl.net.header_times import Validators
-from webcrawl.net.robots_book import NO_HEAD, RobotsBook, Verdict
-from webcrawl.net.robots_entry import BUSY, DAY, HOUR, Away, Head, Meaning, head_of, pack_away, pack_fresh, split
+from webcrawl.net.robots_book import NO_HEAD, RobotsBook, RobotsDecision
+from webcrawl.net.robots_entry import (
+    BUSY,
+    DAY,
+    HOUR,
+    RobotsEffect,
+    RobotsHead,
+    RobotsOutage,
+    head_of,
+    pack_away,
+    pack_fresh,
+    split,
+)
 
 OTHER = b"User-agent: *\nDisallow: /other"
-TAGGED = Head(Validators(b'"1"', b""))
+TAGGED = RobotsHead(Validators(b'"1"', b""))
 
 
 @pytest.fixture(name="table")
@@ -24,7 +35,7 @@ def _book(table):
 
 def asks(book, now, urls=BUSY):
     """Whether robots.txt is fetched after so many URLs at this time."""
-    return Verdict.FETCH in [book.verdict(f"{A}/y", now) for _ in range(urls + 1)]
+    return RobotsDecision.FETCH in [book.verdict(f"{A}/y", now) for _ in range(urls + 1)]
 
 
 def looks(book, bodies, *, urls=BUSY, until=3 * DAY):
@@ -76,28 +87,28 @@ class TestInterval:
     @pytest.mark.parametrize(("age", "hours"), [(0, 1), (1800, 1), (7200, 2), (DAY, 24), (30 * DAY, 24)])
     def test_what_the_server_says_counts_within_the_same_bounds(self, book, age, hours):
         """max-age, from an hour to a day."""
-        book.answered(A, 200, SOME, 0.0, Head(max_age=age))
+        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=age))
 
         assert not asks(book, hours * HOUR - 1)
         assert asks(book, hours * HOUR)
 
     def test_a_glance_is_no_traffic(self, book):
         """Whoever looks at the crawl does not count as traffic."""
-        book.answered(A, 200, SOME, 0.0, Head(max_age=0))
+        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=0))
         for _ in range(2 * BUSY):
             book.would_say(f"{A}/y", HOUR)
 
-        assert book.verdict(f"{A}/y", HOUR) is Verdict.ALLOWED
+        assert book.verdict(f"{A}/y", HOUR) is RobotsDecision.ALLOWED
 
     @pytest.mark.parametrize("status", [500, 429, -2, 0])
     def test_an_early_look_that_fails_changes_nothing(self, book, status):
         """The rules are valid as long as they were; it is tried again an hour later."""
-        book.answered(A, 200, SOME, 0.0, Head(max_age=0))
+        book.answered(A, 200, SOME, 0.0, RobotsHead(max_age=0))
         assert asks(book, HOUR)
         book.answered(A, status, b"", HOUR)
 
         assert not asks(book, 2 * HOUR - 1)
-        assert book.verdict(f"{A}/x", HOUR + 1) is Verdict.FORBIDDEN
+        assert book.verdict(f"{A}/x", HOUR + 1) is RobotsDecision.FORBIDDEN
         assert asks(book, 2 * HOUR)
         assert book.in_force(A).until == DAY
 
@@ -112,17 +123,17 @@ class TestConditions:
 
     def test_a_304_renews_the_rules(self, book):
         """For a day; its validators count, and what it does not repeat still holds."""
-        book.answered(A, 200, SOME, 0.0, Head(Validators(b'"1"', b"then")))
-        heard = book.answered(A, 304, b"", DAY, Head(Validators(b'"2"', b"")))
+        book.answered(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then")))
+        heard = book.answered(A, 304, b"", DAY, RobotsHead(Validators(b'"2"', b"")))
 
-        assert (heard.meaning, heard.crawl_delay) == (Meaning.SAME, 3.0)
-        assert book.verdict(f"{A}/x", 2 * DAY - 1) is Verdict.FORBIDDEN
-        assert book.verdict(f"{A}/x", 2 * DAY) is Verdict.FETCH
+        assert (heard.meaning, heard.crawl_delay) == (RobotsEffect.SAME, 3.0)
+        assert book.verdict(f"{A}/x", 2 * DAY - 1) is RobotsDecision.FORBIDDEN
+        assert book.verdict(f"{A}/x", 2 * DAY) is RobotsDecision.FETCH
         assert book.validators(A) == (b'"2"', b"then")
 
     def test_a_304_without_rules_is_as_any_redirect_that_leads_nowhere(self, book):
         """Nobody asked with a condition then."""
-        assert book.answered(A, 304, b"", 0.0).meaning is Meaning.OPEN
+        assert book.answered(A, 304, b"", 0.0).meaning is RobotsEffect.OPEN
 
     def test_a_304_ends_a_failure(self, book):
         """Validators outlast an outage, as the rules do."""
@@ -132,7 +143,7 @@ class TestConditions:
         book.answered(A, 304, b"", DAY + 60)
 
         assert book.in_force(A).tries == 0
-        assert book.verdict(f"{A}/x", DAY + 61) is Verdict.FORBIDDEN
+        assert book.verdict(f"{A}/x", DAY + 61) is RobotsDecision.FORBIDDEN
 
     def test_no_file_at_all_may_be_the_same_too(self, book):
         """A 404 has no validators, so the next request has no condition."""
@@ -191,7 +202,7 @@ class TestHead:
 class TestRows:
     def test_what_is_known_survives_a_restart(self, table, book):
         """When to look again and by what; older rows have only the rules."""
-        book.answered(A, 200, SOME, 0.0, Head(Validators(b'"1"', b"then"), HOUR))
+        book.answered(A, 200, SOME, 0.0, RobotsHead(Validators(b'"1"', b"then"), HOUR))
         again = RobotsBook(table, "webcrawl")
 
         assert again.validators(A) == (b'"1"', b"then")
@@ -204,7 +215,7 @@ class TestRows:
         assert table[A] == (DAY, b"")
 
     @pytest.mark.parametrize("rules", [b"", b"packed"])
-    @pytest.mark.parametrize("away", [None, Away(2, 5.0)])
+    @pytest.mark.parametrize("away", [None, RobotsOutage(2, 5.0)])
     def test_all_parts_come_back(self, book, rules, away):
         """Also of an origin that is away."""
         book.answered(A, 200, SOME, 0.0, TAGGED)

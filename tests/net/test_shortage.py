@@ -16,16 +16,16 @@ from tests.support.net_http import OK, Gate, Names, Visits, client, run, serving
 from tests.support.waiting import eventually
 from webcrawl.base.model import Status, Timings
 from webcrawl.net import dns_cares, shortage
-from webcrawl.net.connection import Connection
+from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import Answer as Addresses
-from webcrawl.net.dns_answers import Failure
+from webcrawl.net.dns_answers import DnsAnswer as Addresses
+from webcrawl.net.dns_answers import DnsFailure
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import ConnectFailed, EmptyAnswer, FetchError, NoSocket
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import Access
-from webcrawl.net.shortage import BEAT, GAP, MOST, OTHERS, Room, RunningClock, Shortage, room, worth_keeping
+from webcrawl.net.shortage import BEAT, GAP, MOST, OTHERS, ConnectionRoom, RunningClock, Shortage, room, worth_keeping
 from webcrawl.net.stream import Stream
 
 LACKS = [errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL]
@@ -89,9 +89,9 @@ class TestErrors:
 
         async def scenario():
             loop = asyncio.get_running_loop()
-            connection = Connection(loop, loop.time, lambda _: None, lambda _: None)
+            connection = HttpConnection(loop, loop.time, lambda _: None, lambda _: None)
             connection.connection_made(SimpleNamespace(write=lambda _: None, abort=lambda: None))
-            asked = loop.create_task(connection.ask(b"", Answer(1000)))
+            asked = loop.create_task(connection.ask(b"", AnswerParser(1000)))
             await asyncio.sleep(0)
             connection.connection_lost(OSError(number, os.strerror(number)))
             return await asyncio.gather(asked, return_exceptions=True)
@@ -221,7 +221,7 @@ class TestNames:
 
     def test_a_question_that_could_not_be_sent_is_no_failure_of_the_name(self):
         """Without a socket for the question resolving raises NoSocket, and asks again the next time."""
-        lookup = self.Lookup(Addresses(failure=Failure.NO_SOCKET), Addresses(("192.0.2.1",), 60.0))
+        lookup = self.Lookup(Addresses(failure=DnsFailure.NO_SOCKET), Addresses(("192.0.2.1",), 60.0))
 
         async def scenario():
             resolver = CachingResolver(lookup)
@@ -246,14 +246,16 @@ class TestNames:
             await servers.close()
             return lacking.failure
 
-        assert run(scenario()) is Failure.NO_SOCKET
+        assert run(scenario()) is DnsFailure.NO_SOCKET
 
     def test_a_name_without_a_socket_begins_a_pause(self):
         """What DNS lacks, connections will lack too."""
 
         async def scenario():
             short = Shortage()
-            access = Access(CachingResolver(self.Lookup(Addresses(failure=Failure.NO_SOCKET))), Gate(), shortage=short)
+            access = Access(
+                CachingResolver(self.Lookup(Addresses(failure=DnsFailure.NO_SOCKET))), Gate(), shortage=short
+            )
             try:
                 with pytest.raises(NoSocket):
                     await Reach(access, Stream, "http").open("a.test", 80, Timings())
@@ -267,12 +269,12 @@ class TestNames:
 @pytest.mark.parametrize(
     ("limit", "fetches", "kept", "fits"),
     [
-        pytest.param(1_048_576, 100, 300, Room(100, 300), id="plenty"),
-        pytest.param(1024, 1000, 3000, Room(791, 113), id="usual limit"),
-        pytest.param(1024, 100, 300, Room(100, 300), id="usual limit and requests"),
-        pytest.param(136, 100, 300, Room(51, 7), id="few"),
-        pytest.param(30, 100, 300, Room(5, 0), id="hardly any"),
-        pytest.param(10, 100, 300, Room(1, 0), id="none left"),
+        pytest.param(1_048_576, 100, 300, ConnectionRoom(100, 300), id="plenty"),
+        pytest.param(1024, 1000, 3000, ConnectionRoom(791, 113), id="usual limit"),
+        pytest.param(1024, 100, 300, ConnectionRoom(100, 300), id="usual limit and requests"),
+        pytest.param(136, 100, 300, ConnectionRoom(51, 7), id="few"),
+        pytest.param(30, 100, 300, ConnectionRoom(5, 0), id="hardly any"),
+        pytest.param(10, 100, 300, ConnectionRoom(1, 0), id="none left"),
     ],
 )
 def test_connections_fit_below_the_limit(limit, fetches, kept, fits):

@@ -75,15 +75,15 @@ def _note_crawls() -> None:
 
 def _force() -> None:
     from webcrawl.adapter.addon import WebcrawlAddon
-    from webcrawl.net.dns_answers import Answer, Failure
+    from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
 
     class NoNames:
         """No name but that of this machine leads anywhere."""
 
         def __init__(self, _servers: object) -> None: ...
 
-        async def ask(self, _host: str) -> Answer:
-            return Answer(failure=Failure.NO_NAME)
+        async def ask(self, _host: str) -> DnsAnswer:
+            return DnsAnswer(failure=DnsFailure.NO_NAME)
 
         ask_six = check = ask
 

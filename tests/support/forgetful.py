@@ -2,7 +2,7 @@
 
 from webcrawl.net import dns, dns_answers, dns_cares
 from webcrawl.net.connection_pool import ConnectionPool
-from webcrawl.net.dns_answers import Failure
+from webcrawl.net.dns_answers import DnsFailure
 
 KEPT = 0.1  # seconds
 
@@ -14,7 +14,7 @@ class Forgetful(dns_cares.NameServers):
         super().__init__(*args, **more)
         dns.SHORTEST = dns.LONGEST = dns_cares.LIFE = dns_answers.FRESH = KEPT
         ConnectionPool.keep = lambda self, key, connection, seconds, *, spare=False: connection.abort()
-        for failure in Failure:
+        for failure in DnsFailure:
             failure.seconds = min(failure.seconds, KEPT)
 
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from webcrawl.net.dns_answers import Answer
+from webcrawl.net.dns_answers import DnsAnswer
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 
@@ -15,7 +15,7 @@ class Told:
 
     def __init__(self, answers=None):
         self.answers = answers or {}
-        self.six: dict[str, Answer] = {}
+        self.six: dict[str, DnsAnswer] = {}
         self.asked: list[str] = []
         self.gate: asyncio.Event | None = None
         self.now = self.most = 0
@@ -28,7 +28,7 @@ class Told:
         try:
             if self.gate is not None:
                 await self.gate.wait()
-            return self.answers.get(host, Answer(("198.51.100.1",), 300.0))
+            return self.answers.get(host, DnsAnswer(("198.51.100.1",), 300.0))
         finally:
             self.now -= 1
 

@@ -3,7 +3,7 @@
 import gzip
 from itertools import pairwise
 
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 
 PAGE = b"<html>" + b"hello world " * 300 + b"</html>"
 ZIPPED = gzip.compress(PAGE, mtime=0)
@@ -20,7 +20,7 @@ def head(*fields, status=b"200 OK", version=b"1.1"):
 
 def read(data, cuts=(), *, truncate=100_000, close=True, bodiless=False, claim=None):
     """The message in these bytes, fed in pieces."""
-    answer = Answer(truncate, bodiless=bodiless, claim=claim)
+    answer = AnswerParser(truncate, bodiless=bodiless, claim=claim)
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
     for start, end in pairwise(edges):
         if start < end:

@@ -14,7 +14,7 @@ import pytest
 from webcrawl.base.url_text import Ports
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, FetchLimits
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -146,11 +146,11 @@ async def _copy(reader, writer):
         writer.write_eof()
 
 
-def bounds(options: dict[str, Any]) -> Bounds:
+def bounds(options: dict[str, Any]) -> FetchLimits:
     """Takes a client's bounds out of a test's options; deadlines are short."""
     names = ("truncate", "timeout", "strict", "grace", "rate")
     taken = {name: options.pop(name) for name in names if name in options}
-    return Bounds(**{"timeout": 10.0, **taken})
+    return FetchLimits(**{"timeout": 10.0, **taken})
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from tests.support.saving import prepared
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.record.tables.parquet import read_stream
@@ -54,7 +54,7 @@ class Job:
         page = Page.of(link, answer)
         page.duplicate = duplicate
         if not duplicate:
-            page.found = Found(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
+            page.found = DocumentLinks(url, "UTF-8", [(kind, to, text, rel) for kind, to, text, rel in links], **about)
             page.followed, page.encoding, page.title = page.found.links, "UTF-8", page.found.title
         self.end(link, Outcome(status, 0.1, at=NOW, ended=1.0), answer, page)
 

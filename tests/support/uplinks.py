@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from random import Random
 
 from webcrawl.net.errors import Sign
-from webcrawl.net.outage_detector import Detector, Failure, Record
+from webcrawl.net.outage_detector import Detector, FailedDownload, HostPast
 
 CONNECT, ANSWER = 10.0, 30.0  # seconds of the two time-outs
 DELAY = 3.0  # seconds between two requests to a host
@@ -66,11 +66,11 @@ class Crawler:
         self._alive = _living(web, chance)
         self._new = [*range(web.hosts - 1, -1, -1)]
         self._left = [web.pages] * web.hosts
-        self._record, self._fails = [Record.NEW] * web.hosts, [0] * web.hosts
+        self._record, self._fails = [HostPast.NEW] * web.hosts, [0] * web.hosts
         self._waiting: list[tuple[float, int]] = []  # when a host may be asked again
         self._due = [0.0] * web.hosts  # its one entry that counts
         self._events: list[tuple[float, float, int, bool]] = []  # when and since when a request ends, of whom, how
-        self._charged: deque[tuple[int, Record, float]] = deque(maxlen=4096)
+        self._charged: deque[tuple[int, HostPast, float]] = deque(maxlen=4096)
         self._now = self._probe = 0.0
 
     def next_time(self) -> float:
@@ -106,7 +106,7 @@ class Crawler:
         self._probe += 5.0 / 3 if out else 0.0
         self._pass_over()
         ready = [one for one in self._waiting if one[0] <= now and self._due[one[1]] == one[0]] if out else []
-        known = next((host for _, host in ready if self._record[host] is Record.KNOWN), None)
+        known = next((host for _, host in ready if self._record[host] is HostPast.KNOWN), None)
         if known is not None:
             self._due[known] = -1.0
             return known
@@ -126,7 +126,7 @@ class Crawler:
 
     def _answered(self, host: int) -> None:
         self.heard.pages += 1
-        self._record[host], self._fails[host] = Record.KNOWN, 0
+        self._record[host], self._fails[host] = HostPast.KNOWN, 0
         self._left[host] -= 1
         if not self._detector.stirred:
             self._detector.answers += 1
@@ -137,7 +137,7 @@ class Crawler:
             self._wait(host, DELAY * self._chance.uniform(0.5, 1.5))
 
     def _failed(self, host: int, begun: float) -> None:
-        failure = Failure(str(host), "", Sign.DOUBT, self._record[host])
+        failure = FailedDownload(str(host), "", Sign.DOUBT, self._record[host])
         if self._detector.failed(failure, begun, self._now):
             self.heard.alarms.append(self._now)
             self._probe = self._now + 2.0
@@ -148,11 +148,11 @@ class Crawler:
             self._charged.append((host, self._record[host], self._now))
             self._wait(host, 60.0 * 2 ** self._fails[host])
             self._fails[host] += 1
-            self._record[host] = Record.FAILING
+            self._record[host] = HostPast.FAILING
 
     def _forgive(self) -> None:
         for host, before, at in self._charged:
-            if at >= self._detector.since and self._record[host] is Record.FAILING:
+            if at >= self._detector.since and self._record[host] is HostPast.FAILING:
                 self._record[host], self._fails[host] = before, 0
                 self._wait(host, 0.0)
         self._charged.clear()

@@ -55,7 +55,7 @@ CALLS = (
     Call("memory", "numpy:empty", ("MemoryError",)),
     Call("memory", "numpy:zeros", ("MemoryError",)),
     Call("memory", "numpy:concatenate", ("MemoryError",)),
-    Call("memory", "webcrawl.net.http_answer:Answer.feed", ("MemoryError",)),
+    Call("memory", "webcrawl.net.http_answer:AnswerParser.feed", ("MemoryError",)),
     Call("memory", "webcrawl.net.http_answer:Message.forms", ("MemoryError",)),
     Call("memory", "webcrawl.content.html.trees:LexborHTMLParser", ("MemoryError", "SelectolaxError")),
     Call("memory", "webcrawl.crawl.visitor:Visitor.visit", ("MemoryError",)),

@@ -40,7 +40,16 @@ from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, Places
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.browser_proxy import PROTOCOL, USER, Ask, BrowserProxy, Identity, SharedResources, Told, refusal
+from webcrawl.net.browser_proxy import (
+    PROTOCOL,
+    USER,
+    BrowserAnswer,
+    BrowserProxy,
+    BrowserRequest,
+    ProxyIdentity,
+    SharedResources,
+    refusal,
+)
 from webcrawl.store.jobdir.stats_file import REFUSED
 
 logger = logging.getLogger(__name__)
@@ -73,7 +82,7 @@ class BrowserFailed(Exception):  # noqa: N818 - reads as what it is
 class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
     """Starts the browser so that everything it does goes through the proxy."""
 
-    def __init__(self, config: Config, proxy: BrowserProxy, identity: Identity) -> None:
+    def __init__(self, config: Config, proxy: BrowserProxy, identity: ProxyIdentity) -> None:
         super().__init__(config)
         self._proxy = proxy
         given = config.launch_options
@@ -129,7 +138,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         )
         self._plain = HttpHandler(crawler)
         self._plain.render = self._rendered
-        identity = Identity.make()
+        identity = ProxyIdentity.make()
         self._proxy = BrowserProxy(self._subrequest, identity.context, self._count_refusal)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
@@ -287,14 +296,14 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             trip.abandoned = True
         close_spider(self._crawler, FAILED)
 
-    async def _subrequest(self, page: str, ask: Ask, url: str) -> Told:
+    async def _subrequest(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
         """The answer for the page: its own, or an inline download's."""
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
             return self._refused(PROTOCOL, 403, "not for this page")
         rendering.asked += 1
         if rendering.asked == 1 or not differs(url, rendering.request):
-            return Told(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
+            return BrowserAnswer(rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body)
         if rendering.asked > MOST:
             return self._refused("number", 403, f"more than {MOST} requests")
         rendering.begin()
@@ -307,7 +316,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         finally:
             rendering.end()
 
-    async def _asked(self, ask: Ask, url: str) -> Told:
+    async def _asked(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
         """An inline download's answer."""
         self._count(["browser/requests"])
         meta = {**ALONE, "verbatim_url": True}
@@ -319,12 +328,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         except Exception as error:  # noqa: BLE001 - it was logged if it is a mistake; the page goes on without the answer
             return self._refused("failed", 502, type(error).__name__)
         headers = [(name, value) for name, values in response.headers.items() for value in values]
-        told = Told(response.status, headers, response.body)
+        told = BrowserAnswer(response.status, headers, response.body)
         if not response.flags:  # it is whole
             self._shared.keep(url, ask, told, time.time())
         return told
 
-    def _refused(self, kind: str, status: int, why: str) -> Told:
+    def _refused(self, kind: str, status: int, why: str) -> BrowserAnswer:
         self._count_refusal(kind)
         return refusal(status, why)
 

@@ -22,7 +22,7 @@ from zlib import crc32
 from scrapy import Request
 from scrapy.exceptions import DownloadCancelledError
 
-from webcrawl.base.model import Exchange, Referred
+from webcrawl.base.model import EarlierCapture, Exchange
 from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
@@ -46,10 +46,10 @@ class CdxServers:
     def __init__(self, addresses: Sequence[str], before: str, count: Callable[[Iterable[str]], None]) -> None:
         self._lanes = [[(CdxServer(one, before), Worker()) for one in addresses] for _ in range(LANES)]
         self._count = count
-        self._found: dict[str, Referred] = {}  # by digests of answers
+        self._found: dict[str, EarlierCapture] = {}  # by digests of answers
         self._told: set[str] = set()
 
-    async def holder(self, exchange: Exchange) -> Referred | None:
+    async def holder(self, exchange: Exchange) -> EarlierCapture | None:
         """A capture with the payload of this answer, or with its decoded body as a payload."""
         if exchange.digest in self._found:
             return self._found[exchange.digest]
@@ -71,7 +71,7 @@ class CdxServers:
             self._count(["since/unasked"])
         return None
 
-    def _remember(self, digest: str, found: Referred) -> Referred:
+    def _remember(self, digest: str, found: EarlierCapture) -> EarlierCapture:
         """Other URLs may have the same payload, of which the servers know only under this one."""
         self._found[digest] = found
         while len(self._found) > REMEMBERED:
@@ -92,7 +92,7 @@ class CdxServers:
                 server.close()
 
 
-def _find(server: CdxServer, exchange: Exchange) -> Referred | None:
+def _find(server: CdxServer, exchange: Exchange) -> EarlierCapture | None:
     return server.find(visible(exchange.url), exchange)
 
 

@@ -10,7 +10,7 @@ def wait_after(failures: int, first: float, longest: float) -> float:
     return min(first * 2.0 ** min(failures - 1, MOST), longest)
 
 
-class Doubling:
+class DoublingWait:
     """The same for whoever keeps the wait: `last`, in seconds, is 0 if there was no failure since the last success."""
 
     __slots__ = ("_first", "_longest", "last")

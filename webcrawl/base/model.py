@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from webcrawl.base.digest import label, sha1
-from webcrawl.base.page_values import Change, Scored
+from webcrawl.base.page_values import Change, PageScores
 from webcrawl.base.url_text import address_text
 
 
@@ -301,7 +301,7 @@ def header(headers: list[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return None
 
 
-class Archived:
+class RecordLocation:
     """The place of the record of an answer: the file's name, as it is once the file is finished; offset and length.
 
     The record may be on its way to the file; whoever asks for its offset or length then waits until it is there. A copy
@@ -314,8 +314,8 @@ class Archived:
         """`written` returns when `put` was called, or raises."""
         self.file, self._offset, self._length, self._written = file, offset, length, written
 
-    def __reduce__(self) -> tuple[type[Archived], tuple[Any, ...]]:
-        return Archived, tuple(self)
+    def __reduce__(self) -> tuple[type[RecordLocation], tuple[Any, ...]]:
+        return RecordLocation, tuple(self)
 
     def __iter__(self) -> Iterator[Any]:
         """File, offset and length."""
@@ -339,7 +339,7 @@ class Archived:
         return self._length
 
 
-class Referred(NamedTuple):
+class EarlierCapture(NamedTuple):
     """The capture of an earlier crawl that an answer repeats."""
 
     identifier: str  # of its record; empty if that cannot be read
@@ -348,7 +348,7 @@ class Referred(NamedTuple):
     digest: str  # of its payload, as it is written there
     identical: bool = True  # that payload came again, and not only the same body under another coding
 
-    def where(self, *, identical: bool) -> Referred:
+    def where(self, *, identical: bool) -> EarlierCapture:
         """The same capture, of an answer with its payload or only with its body."""
         return self._replace(identical=identical)
 
@@ -371,16 +371,16 @@ class PageState:
     duplicate = False  # the body was seen before
     notes: tuple[str, ...] = ()  # what else the crawl log says of it
     found: Any = None  # the Found of a large body that was read ahead
-    archived: Archived | None = None  # where, once the archive has it
+    archived: RecordLocation | None = None  # where, once the archive has it
     same_since = 0.0  # when the answer was archived that this one is the same as, seconds since 1970; 0: none was
     copy_of = ""  # the URL of that answer, if it is another's
     is_original = False  # the archive has the payload in its own record
     recognised: str | None = None  # what it is where it is not the page (docs/recognise.md); None: nobody has looked
     revisit: Any = None  # what it says of a page that is fetched again
-    refers: Referred | None = None  # an earlier crawl has this payload
+    refers: EarlierCapture | None = None  # an earlier crawl has this payload
     since: Change | None = None  # what the page has become since an earlier crawl; None: that had no such page
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
-    scored: Scored | None = None  # what a SCORER says of it
+    scored: PageScores | None = None  # what a SCORER says of it
     withheld: Withheld | None = None  # there was a body, and it is not kept
     again = False  # the URL is asked for again after this answer
 

@@ -29,7 +29,7 @@ class By(StrEnum):
 
 
 @dataclass(slots=True)  # not frozen: to make one would take five times as long
-class Judged:
+class PageJudgement:
     """One fetch of a page that has a record; `Exchange.revisit`."""
 
     change: Change
@@ -46,7 +46,7 @@ class Judged:
     said: tuple[int, int] = (0, 0)  # of an unchanged page: what the answer before said of its use
 
 
-class Scored(NamedTuple):
+class PageScores(NamedTuple):
     """Scores are from 0 to 1; None where there is none."""
 
     score: float | None
@@ -57,7 +57,7 @@ class Scored(NamedTuple):
     flaw: str = ""  # why there is no score although there should be one
 
 
-UNSCORED = Scored(None, flaw="the scorer rests after failures")
+UNSCORED = PageScores(None, flaw="the scorer rests after failures")
 
 
 WALL, UNKNOWN = "wall:", "wall:unknown"

@@ -22,7 +22,7 @@ from webcrawl.content.html.text_language import likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.content.text_quality import COLUMNS, plain, quality
-from webcrawl.content.worker import Died, Job, Worker, command_of
+from webcrawl.content.worker import DocumentWorker, Job, WorkerDied, command_of
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
@@ -180,7 +180,7 @@ def document_job() -> Job:
     return Job(read, MEMORY, HARD)
 
 
-class DocumentProcess(Worker):
+class DocumentProcess(DocumentWorker):
     """One page after the other."""
 
     def __init__(self, command: tuple[str, ...] = ()) -> None:
@@ -194,5 +194,5 @@ class DocumentProcess(Worker):
         """
         try:
             return self.ask(json.dumps(head).encode() + b"\n" + body, dict)
-        except Died:
+        except WorkerDied:
             return BROKEN

@@ -14,9 +14,9 @@ from webcrawl.base.page_values import Change
 from webcrawl.content.formats import document_reader
 from webcrawl.content.html import shown_text, text_language
 from webcrawl.content.html.encodings import decode, encoding_of
-from webcrawl.content.html.link_kinds import Found, FoundLink, LinkColumns, PageLink
+from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
-from webcrawl.content.html.shown_text import About
+from webcrawl.content.html.shown_text import PageDescription
 from webcrawl.content.html.trees import markup
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.content.purpose_bits import DOCUMENT, HEADER, NONE, Preferences
@@ -72,7 +72,7 @@ def _lazy(find: Callable[[Page], V], metadata: Mapping[str, Any] | None = None) 
 
 def _visible(page: Page) -> str:
     """Return what a browser would show; a plain text itself; a PDF's text, if an output wants it; of others nothing."""
-    ahead: Found | None = page.exchange.state.found if page.exchange is not None else None
+    ahead: DocumentLinks | None = page.exchange.state.found if page.exchange is not None else None
     if ahead is not None and ahead.text:
         return ahead.text
     shown = shown_text.visible(page.legible, page.header("content-type"), page.find_encoding())
@@ -83,7 +83,7 @@ def _visible(page: Page) -> str:
     return shown
 
 
-def _all_found(page: Page) -> Found:
+def _all_found(page: Page) -> DocumentLinks:
     """Return what was read for the crawl, if that was links of all kinds with their texts; else it is read now."""
     if page.found is not None and page.found.whole:
         return page.found
@@ -95,7 +95,7 @@ def _all_found(page: Page) -> Found:
 
 def _columns(page: Page) -> LinkColumns:
     """The canonical forms are those that were found when the links were followed, and for the others found now."""
-    found: Found = page.all_found
+    found: DocumentLinks = page.all_found
     if not found.links:
         return LinkColumns((), (), (), (), ())
     kinds, addresses, texts, rels = zip(*found.links, strict=True)
@@ -113,7 +113,7 @@ def _links(page: Page) -> list[PageLink]:
     return shown_text.page_links(page.all_found)
 
 
-def _about(page: Page) -> About:
+def _about(page: Page) -> PageDescription:
     return shown_text.about(page.legible, page.header("content-type"), page.find_encoding())
 
 
@@ -200,7 +200,7 @@ class Page(_Answer):
         self.looked_up: dict[str, Any] | None = None
         self.link: Link | None = None  # not fields: for the crawl's own modules
         self.exchange: Exchange | None = None
-        self.found: Found | None = None  # what was read of the body for the crawl
+        self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
         self.recognised = ""  # what the answer is where it is not the page (docs/recognise.md)
         self.is_none = False  # nothing follows from it: a wall, a soft 404 that its host's probe shows, or the probe
@@ -240,7 +240,7 @@ class Page(_Answer):
         """The first header of this name, or the empty string."""
         return (header(self.headers, name.lower().encode()) or b"").decode("latin-1")
 
-    def said(self, found: Found | None) -> Preferences:
+    def said(self, found: DocumentLinks | None) -> Preferences:
         """Return what robots.txt and headers say of its use, and as much of the document as was read, or NONE."""
         if self._is_silent(found):  # nearly always
             return NONE
@@ -252,7 +252,7 @@ class Page(_Answer):
             document = earlier(self.earlier[1], DOCUMENT)
         return joined(self.robots_word, header_, document)
 
-    def _is_silent(self, found: Found | None) -> bool:
+    def _is_silent(self, found: DocumentLinks | None) -> bool:
         """Return whether there is nowhere where anything could be said, without a look at what it is."""
         word, exchange = self.robots_word, self.exchange
         if word.statements or word.licenses or self.earlier != (0, 0):

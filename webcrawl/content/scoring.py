@@ -16,10 +16,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from webcrawl.base.loading import load
 from webcrawl.base.model import Timings
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.content.html.text_language import ENOUGH, LIKELY, SAME, contradicts, knows_languages, likely_language
 from webcrawl.content.page import Page
-from webcrawl.content.worker import SHARED, Died, Job, Worker, command_of
+from webcrawl.content.worker import SHARED, DocumentWorker, Job, WorkerDied, command_of
 from webcrawl.urls.canonical import canonical_links
 
 
@@ -99,7 +99,7 @@ def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
     return found
 
 
-class Scoring:
+class PageScoring:
     """Reads pages, and has them and the words of their links scored."""
 
     def __init__(self, scorer: str, languages: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ class Scoring:
             self._scorer = found() if isinstance(found, type) else found
 
     def scored(self, pages: Sequence[Page]) -> list[list[Any]]:
-        """The fields of a `Scored` for each."""
+        """The fields of a `PageScores` for each."""
         read = [self._read(page) for page in pages]
         fitting = [fits(one.language, self._wanted) for one, _ in read]
         if self._scorer is None:
@@ -168,13 +168,13 @@ JOB = "webcrawl.content.scoring:score_job"
 
 def score_job(path: str, languages: str) -> Job:
     """The scoring of batches: a line of JSON with URL, Content-Type and length of each page, and bodies."""
-    scoring: Scoring | None = None
+    scoring: PageScoring | None = None
 
     def read(data: bytes) -> Any:
         nonlocal scoring
         if scoring is None:
             try:
-                scoring = Scoring(path, [one for one in languages.split(",") if one])
+                scoring = PageScoring(path, [one for one in languages.split(",") if one])
             except Exception as error:  # noqa: BLE001 - the user's code
                 return _words_of(error)
         head, _, rest = data.partition(b"\n")
@@ -193,7 +193,7 @@ def _words_of(error: Exception) -> str:
 
 WALL, START = 20.0, 120.0  # seconds for a batch, and for a scorer to load what it needs
 DEATHS = 2  # of the process over one batch, after which the rest of it has no score
-DIED = Scored(None, flaw="the scorer's process died, or took too long")
+DIED = PageScores(None, flaw="the scorer's process died, or took too long")
 
 
 class Body(NamedTuple):
@@ -204,7 +204,7 @@ class Body(NamedTuple):
     data: bytes
 
 
-class ScoreProcess(Worker):
+class ScoreProcess(DocumentWorker):
     """One batch after the other. OSError if the scorer cannot be made."""
 
     tries = 1
@@ -213,25 +213,25 @@ class ScoreProcess(Worker):
         super().__init__("pages for their scores", command_of(JOB, scorer, ",".join(languages)), wall / SHARED)
         self._of_batch = wall
 
-    def scored(self, bodies: Sequence[Body]) -> list[Scored]:
+    def scored(self, bodies: Sequence[Body]) -> list[PageScores]:
         """What is said of each. When the process dies, each is tried by itself: it was one of them."""
         try:
             return self._scored(bodies)
-        except Died:
-            deaths, found = 1, list[Scored]()
+        except WorkerDied:
+            deaths, found = 1, list[PageScores]()
         for body in bodies if len(bodies) > 1 else ():
             try:
                 found += self._scored([body]) if deaths <= DEATHS else [DIED]
-            except Died:
+            except WorkerDied:
                 deaths += 1
                 found.append(DIED)
         return found or [DIED] * len(bodies)
 
-    def _scored(self, bodies: Sequence[Body]) -> list[Scored]:
+    def _scored(self, bodies: Sequence[Body]) -> list[PageScores]:
         head = json.dumps([(one.url, one.content_type, len(one.data)) for one in bodies]).encode()
         found = self.ask(b"\n".join((head, b"".join(one.data for one in bodies))), _read)
         if len(found) != len(bodies):
-            raise Died(self._what)
+            raise WorkerDied(self._what)
         return found
 
     def _open(self) -> None:
@@ -246,5 +246,5 @@ class ScoreProcess(Worker):
             raise OSError(answer)
 
 
-def _read(answer: Any) -> list[Scored]:
-    return [Scored(*one) for one in answer]
+def _read(answer: Any) -> list[PageScores]:
+    return [PageScores(*one) for one in answer]

@@ -1,9 +1,9 @@
 """Has bodies read in a process of its own, whatever they do to it.
 
-`Worker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve` gets bodies through a
-socket that is its standard input. Limits that it sets itself end it when a body takes too much; the Worker starts
-another one. It ends by itself when the other end of the socket is closed, at the latest after the seconds that a body
-may take.
+`DocumentWorker` is the end of the crawl. It blocks: call it from a thread. At the other end `serve` gets bodies
+through a socket that is its standard input. Limits that it sets itself end it when a body takes too much; the
+DocumentWorker starts another one. It ends by itself when the other end of the socket is closed, at the latest after
+the seconds that a body may take.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def command_of(job: str, *arguments: str) -> tuple[str, ...]:
     return (*PYTHON, "-m", "webcrawl.content.worker", job, *arguments)
 
 
-class Died(Exception):  # noqa: N818 - reads as what it is
+class WorkerDied(Exception):  # noqa: N818 - reads as what it is
     """The process has ended over a body, or has said nothing of sense about it."""
 
 
-class Worker:
+class DocumentWorker:
     """One body after the other. Its process is started with the first one, and again when it has died."""
 
     tries = TRIES
@@ -61,7 +61,7 @@ class Worker:
         self._closed = False
 
     def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
-        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means Died.
+        """What `read` makes of the worker's answer, a JSON value; ValueError from it, too, means WorkerDied.
 
         OSError if no process can be started, for longer than a short while: that is nothing the body did.
         """
@@ -73,7 +73,7 @@ class Worker:
                 ended = self._end()
                 if ended == -signal.SIGKILL and not last and not self._closed:
                     continue  # by somebody else, perhaps for want of memory: its own limits end it in other ways
-                raise Died(self._what) from error
+                raise WorkerDied(self._what) from error
         raise AssertionError
 
     def kill(self) -> None:

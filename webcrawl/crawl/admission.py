@@ -17,8 +17,8 @@ from webcrawl.frontier.core import Admission, Decision, OriginWait
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.robots import RobotsSaid, agent_of
-from webcrawl.net.robots_book import MEMORY, NO_HEAD, RobotsBook, Verdict, origin_of, robots_url
-from webcrawl.net.robots_entry import Head, Heard, follows
+from webcrawl.net.robots_book import MEMORY, NO_HEAD, RobotsBook, RobotsDecision, origin_of, robots_url
+from webcrawl.net.robots_entry import Heard, RobotsHead, follows
 from webcrawl.urls.filters.filter_protocol import Chain
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ class RobotsAdmission:
         if link.is_prerequisite:
             return None
         verdict = self.book.verdict(link.url, now)
-        if verdict is Verdict.ALLOWED:
+        if verdict is RobotsDecision.ALLOWED:
             return None
-        if verdict is Verdict.FETCH:
+        if verdict is RobotsDecision.FETCH:
             return self._by_its_way(link, now) or self._ask(link, now)
-        if verdict is Verdict.WAIT:
+        if verdict is RobotsDecision.WAIT:
             return OriginWait(self.book.next_try(link.url))
-        return Status.ROBOTS_FORBIDDEN if verdict is Verdict.FORBIDDEN else Status.ROBOTS_UNREACHABLE
+        return Status.ROBOTS_FORBIDDEN if verdict is RobotsDecision.FORBIDDEN else Status.ROBOTS_UNREACHABLE
 
     def is_gone(self, link: Link) -> bool:
         """True if nobody should await this link: its robots.txt is unreachable, and not for the first time."""
@@ -128,7 +128,7 @@ class RobotsAdmission:
         now: float,
         expedite: Callable[[bytes], None],
         chain: str = "",
-        head: Head = NO_HEAD,
+        head: RobotsHead = NO_HEAD,
     ) -> Heard | None:
         """Books the answer to a robots.txt request; returns None while a redirect is being followed.
 
@@ -212,7 +212,7 @@ class RobotsAnswers:
         location: str | None,
         now: float,
         chain: str = "",
-        head: Head = NO_HEAD,
+        head: RobotsHead = NO_HEAD,
     ) -> Sequence[str]:
         """The answer to a robots.txt, or the Status it failed with; `location` is where it redirects to.
 

@@ -27,7 +27,7 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
-from webcrawl.net.protocols import PLAIN, Options, ProtocolModule, Source
+from webcrawl.net.protocols import PLAIN, AnswerSource, Options, ProtocolModule
 from webcrawl.net.reading_limits import Bandwidth
 
 CUT, LONG = Options(cut=True), Options(long=True)
@@ -54,18 +54,18 @@ class Sending:
     def __init__(self, trip: Trip | None, tell: Callable[[], object]) -> None:
         """`tell` is called right before a request is sent."""
         self._trip, self._tell = trip, tell
-        self._source: Source | None = None
+        self._source: AnswerSource | None = None
 
     @property
     def spare(self) -> bool:
         return self._trip is not None and self._trip.spare
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> AnswerSource | None:
         return self._source
 
     @source.setter
-    def source(self, source: Source | None) -> None:
+    def source(self, source: AnswerSource | None) -> None:
         if self._source is None:
             self._tell()
         self._source = source

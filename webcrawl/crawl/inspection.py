@@ -19,8 +19,8 @@ from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
-from webcrawl.net.robots_book import SCHEMES, Verdict, origin_of, robots_url
-from webcrawl.net.robots_entry import Entry
+from webcrawl.net.robots_book import SCHEMES, RobotsDecision, origin_of, robots_url
+from webcrawl.net.robots_entry import RobotsEntry
 from webcrawl.record.statistics import Statistics
 
 ROBOTS = "Crawl-delay of robots.txt"
@@ -28,11 +28,11 @@ HTTP2_ONLY = "HTTP/2 only"
 SLICE = 2048  # hosts looked at between two turns of the event loop
 MOST_RULES = 500  # of a robots.txt that are shown
 VERDICTS = {
-    Verdict.ALLOWED: "allowed",
-    Verdict.FORBIDDEN: "forbidden",
-    Verdict.FETCH: "robots.txt is fetched first",
-    Verdict.WAIT: "waits: robots.txt is unreachable, and no rules are known",
-    Verdict.UNREACHABLE: "forbidden: robots.txt was unreachable for too long",
+    RobotsDecision.ALLOWED: "allowed",
+    RobotsDecision.FORBIDDEN: "forbidden",
+    RobotsDecision.FETCH: "robots.txt is fetched first",
+    RobotsDecision.WAIT: "waits: robots.txt is unreachable, and no rules are known",
+    RobotsDecision.UNREACHABLE: "forbidden: robots.txt was unreachable for too long",
 }
 
 
@@ -112,13 +112,13 @@ class HostInspector:
                 found["more_rules"] = len(lines) - MOST_RULES
         return found
 
-    def _verdict(self, url: str, now: float, entry: Entry | None) -> dict[str, Any]:
+    def _verdict(self, url: str, now: float, entry: RobotsEntry | None) -> dict[str, Any]:
         verdict = self.book.would_say(url, now)
         found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
         rule = entry.rules.deciding(url) if entry is not None and entry.rules is not None else None
         if rule is not None:
             found["rule"] = f"{'Allow' if rule[1] else 'Disallow'}: {rule[0]}"
-        elif verdict is Verdict.ALLOWED:
+        elif verdict is RobotsDecision.ALLOWED:
             found["rule"] = "none matches"
         return found
 

@@ -26,7 +26,7 @@ from webcrawl.crawl.bound import PREFIX as BOUND
 from webcrawl.crawl.bound import Cause
 from webcrawl.net import http_answerer
 from webcrawl.store.disk import rewrite
-from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, Turns
+from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, HostTurns
 from webcrawl.store.jobdir.revisit_figures import ESTIMATED
 from webcrawl.store.jobdir.revisit_figures import PREFIX as REVISIT
 
@@ -166,7 +166,7 @@ def _families(look: Look) -> Iterator[Metric]:
     for row in GAUGES:
         if row.key in figures and row.key not in unknown and not row.key.startswith(absent):
             yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
-    turns = Turns.of(figures)
+    turns = HostTurns.of(figures)
     hosts = {"asked": turns.asked, "ready": turns.ready, "waiting": turns.waiting, "aside": figures["hosts_aside"]}
     yield _gauges("hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.", "state", hosts)
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {ENGINE: look.engine_paused}
@@ -241,11 +241,11 @@ class Listener(http_answerer.Listener):
         return self._answer
 
 
-class FigureRequest(http_answerer.Connection):
+class FigureRequest(http_answerer.ServerConnection):
     """A request for the figures."""
 
     def __init__(self, listener: Listener) -> None:
-        super().__init__(listener.open, http_answerer.Limits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
+        super().__init__(listener.open, http_answerer.ClientLimits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
         self._listener = listener
 
     def head_received(self) -> None:

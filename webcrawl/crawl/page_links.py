@@ -12,7 +12,7 @@ from urllib.parse import quote
 from webcrawl.base.model import Exchange, Link, is_sitemap, redirects_in_a_row
 from webcrawl.base.numbers import FEW
 from webcrawl.content.formats.document_reader import NAMES, DocumentReader
-from webcrawl.content.html.link_kinds import Found, FoundLink, is_nofollow
+from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink, is_nofollow
 from webcrawl.content.page import Page
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.discovery import Discovery, fitting_links
@@ -23,10 +23,10 @@ from webcrawl.net.ftp_listing import LISTING, entries
 from webcrawl.net.gopher import MENU, item_url, items
 
 
-def ftp_links(body: bytes, content_type: str, url: str) -> Found:
+def ftp_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
     """Files, folders and symbolic links of this folder; names that point elsewhere are left out."""
     base = split_type(url)[0]
-    found = Found(base if base.endswith("/") else f"{base}/", _encoding(body))
+    found = DocumentLinks(base if base.endswith("/") else f"{base}/", _encoding(body))
     for entry in entries(body, mlsd=content_type.endswith("format=mlsd")):
         if entry.kind != "other" and entry.name not in (b".", b"..") and b"/" not in entry.name:
             slash = "/" if entry.kind == "folder" else ""
@@ -34,9 +34,9 @@ def ftp_links(body: bytes, content_type: str, url: str) -> Found:
     return found
 
 
-def menu_links(body: bytes, _: str, url: str) -> Found:
+def menu_links(body: bytes, _: str, url: str) -> DocumentLinks:
     """Items that are resources; searches are not."""
-    found = Found(url, _encoding(body))
+    found = DocumentLinks(url, _encoding(body))
     for item in items(body):
         link = item_url(item)
         if link:
@@ -44,7 +44,7 @@ def menu_links(body: bytes, _: str, url: str) -> Found:
     return found
 
 
-LISTINGS: dict[str, Callable[[bytes, str, str], Found]] = {LISTING: ftp_links, MENU: menu_links}
+LISTINGS: dict[str, Callable[[bytes, str, str], DocumentLinks]] = {LISTING: ftp_links, MENU: menu_links}
 """Content type -> the function that extracts the links of such a body, as LinkReader.links does for HTML."""
 
 

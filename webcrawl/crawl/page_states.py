@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from webcrawl.base.model import Exchange, Link
-from webcrawl.base.page_values import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, PageJudgement
 from webcrawl.content.page import Page
 from webcrawl.crawl.revisit.record import is_ahead
 from webcrawl.crawl.revisiting import Revisiting
@@ -37,7 +37,7 @@ class States:
         found = known.judge(link, exchange, number, lambda: page.fingerprint)
         seen = known.is_seen(link) and not self._is_first(page, known)
         if found is None and seen and exchange.status in GONE:
-            found = Judged(Change.GONE, announced=True)
+            found = PageJudgement(Change.GONE, announced=True)
         if found is None:
             if seen or known.knows(link):  # an answer that says nothing of the page
                 page.change = Change.UNCHANGED

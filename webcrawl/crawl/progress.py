@@ -15,7 +15,7 @@ from webcrawl.crawl.lost_requests import NAMELESS
 from webcrawl.crawl.score_book import MILLI
 from webcrawl.frontier.core import CUT_SHORT
 from webcrawl.store.jobdir import revisit_figures, stats_file
-from webcrawl.store.jobdir.figures import Turns
+from webcrawl.store.jobdir.figures import HostTurns
 from webcrawl.store.jobdir.revisit_figures import figures_of, fresh
 
 Figures = Mapping[str, Any]
@@ -228,7 +228,7 @@ def hosts_in_words(figures: Mapping[str, Any]) -> str:
     """Return the number of hosts with URLs in the back-end; of a crawl, what each of them does."""
     if "ready" not in figures:  # of a hive only the sum is known
         return count(int(figures.get("hosts", 0)), "host")
-    return str(Turns.of(figures))
+    return str(HostTurns.of(figures))
 
 
 def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
@@ -244,7 +244,7 @@ def short_line(figures: Mapping[str, Any], rate: float) -> str:
     """
     queue, seen, failed, size = (short(figures.get(name, 0)) for name in ("queued", "seen/keys", "failures", "bytes"))
     of_crawl = "ready" in figures
-    hosts = "/".join(map(short, Turns.of(figures))) if of_crawl else short(figures.get("hosts", 0))
+    hosts = "/".join(map(short, HostTurns.of(figures))) if of_crawl else short(figures.get("hosts", 0))
     pages = count(int(figures.get("pages", 0)), "page", short)
     parts = [f"{pages} {short(rate)}/s", f"queue {queue}", f"hosts {hosts}"]
     revisits = figures_of(figures)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import By, Change, PageJudgement
 from webcrawl.crawl.revisit.change_rate import Sample, fresh_time, freshness, observe
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -86,7 +86,7 @@ class RevisitCounts(Part):
 
     def hear(self, _link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """Count what a fetch of a page again has found."""
-        judged: Judged | None = exchange.state.revisit if exchange is not None else None
+        judged: PageJudgement | None = exchange.state.revisit if exchange is not None else None
         if judged is None or judged.change is Change.NEW:
             return
         self._counters[PREFIX + ENDS[judged.change, judged.by]] += 1  # of those fetched ahead of their turns, too

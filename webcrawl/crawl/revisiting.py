@@ -15,7 +15,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.model import Exchange, Link, Outcome, Status
-from webcrawl.base.page_values import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, PageJudgement
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.moments import Feature
@@ -191,7 +191,9 @@ class Revisiting(Part, Feature):
 
     # -- back
 
-    def judge(self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
+    def judge(
+        self, link: Link, exchange: Exchange, digest: int, text: Callable[[], int | None]
+    ) -> PageJudgement | None:
         """Judges an answer beside the fetch before; None for what is no page's."""
         if link.request:
             return None
@@ -369,7 +371,7 @@ class Revisiting(Part, Feature):
             self._later(record, now, SOON)
 
     def _ahead(
-        self, record: PageRecord, link: Link, exchange: Exchange | None, found: Judged | None, now: float
+        self, record: PageRecord, link: Link, exchange: Exchange | None, found: PageJudgement | None, now: float
     ) -> None:
         """The page's own record is still waiting, and takes over what was found when its turn comes."""
         if exchange is None or found is None or found.change is Change.GONE:
@@ -412,7 +414,7 @@ class Revisiting(Part, Feature):
         if exchange.status in GONE or (record.gone and exchange.location):
             self.signals.followed(record.url, changed=was_there)
 
-    def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: Judged, now: float) -> None:
+    def _fetched(self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float) -> None:
         is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)
         brought = self.signals.brought(link.url) if self.signals is not None else None
@@ -434,7 +436,7 @@ class Revisiting(Part, Feature):
         self.counts.kept(record, interval)
         self.revisits.keep(record, now)
 
-    def _update(self, record: PageRecord, exchange: Exchange, found: Judged, now: float) -> None:
+    def _update(self, record: PageRecord, exchange: Exchange, found: PageJudgement, now: float) -> None:
         """Make the record as this answer says."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
@@ -475,6 +477,6 @@ class Revisiting(Part, Feature):
         self._db.set(REVISITING, msgpack.packb(saved))
 
 
-def _is_changed(found: Judged) -> bool:
+def _is_changed(found: PageJudgement) -> bool:
     """Return whether a page has changed: an advert or a counter that differs is no change."""
     return found.change is Change.CHANGED and found.by is not By.DIGEST

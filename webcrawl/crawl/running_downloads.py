@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.shortage import Room, in_use, raise_limit, room, worth_keeping
+from webcrawl.net.shortage import ConnectionRoom, in_use, raise_limit, room, worth_keeping
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class Capacity:
     def __init__(self) -> None:
         self._used, self.wanted = in_use(), 0
 
-    def fit(self, values: Mapping[str, Any]) -> Room:
+    def fit(self, values: Mapping[str, Any]) -> ConnectionRoom:
         """As many as these settings want, and fit."""
         limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
         self.wanted = wanted

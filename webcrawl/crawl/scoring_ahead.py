@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from webcrawl.base.model import Exchange
-from webcrawl.base.page_values import UNSCORED, Scored
+from webcrawl.base.page_values import UNSCORED, PageScores
 from webcrawl.content.html.trees import markup
 from webcrawl.content.scoring import DIED, Body, ScoreProcess
 from webcrawl.crawl.reading_ahead import Ahead
@@ -35,7 +35,7 @@ class ScoringAhead:
         """`before`: what else is done with an answer first."""
         self._before, self._process = before, process
         self._worker = Worker()  # waits for the process
-        self._waiting: list[tuple[Exchange, asyncio.Future[Scored]]] = []
+        self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []
         self._task: asyncio.Task[None] | None = None
         self._rests = self._rest = self._told = 0
 
@@ -54,13 +54,15 @@ class ScoringAhead:
             self._rests -= 1
             exchange.state.scored = UNSCORED
             return before
-        scored: asyncio.Future[Scored] = asyncio.get_running_loop().create_future()
+        scored: asyncio.Future[PageScores] = asyncio.get_running_loop().create_future()
         self._waiting.append((exchange, scored))
         if self._task is None:
             self._task = asyncio.create_task(self._work())
         return self._both(before, exchange, scored)
 
-    async def _both(self, before: Awaitable[None] | None, exchange: Exchange, scored: asyncio.Future[Scored]) -> None:
+    async def _both(
+        self, before: Awaitable[None] | None, exchange: Exchange, scored: asyncio.Future[PageScores]
+    ) -> None:
         if before is not None:
             await before
         exchange.state.scored = await scored
@@ -73,14 +75,14 @@ class ScoringAhead:
             try:
                 found = await asyncio.wrap_future(self._worker.submit(self._process.scored, bodies))
             except (OSError, RuntimeError, MemoryError) as error:
-                found = [Scored(None, flaw=str(error))] * len(batch)
+                found = [PageScores(None, flaw=str(error))] * len(batch)
             self._judge(batch, found)
             for (_, waits), one in zip(batch, found, strict=True):
                 if not waits.done():  # the crawl may have ended
                     waits.set_result(one)
         self._task = None
 
-    def _judge(self, batch: list[tuple[Exchange, asyncio.Future[Scored]]], found: list[Scored]) -> None:
+    def _judge(self, batch: list[tuple[Exchange, asyncio.Future[PageScores]]], found: list[PageScores]) -> None:
         """After a batch of failures the next pages are spared the wait for more of them."""
         for (exchange, _), one in zip(batch, found, strict=True):
             if one.flaw and self._told < TOLD:

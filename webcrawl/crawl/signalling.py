@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import host_of
-from webcrawl.content.formats.listings import Entry
+from webcrawl.content.formats.listings import ListingEntry
 from webcrawl.content.page import Page
 from webcrawl.crawl.moments import Feature
 from webcrawl.crawl.revisit.signals import Dated, Signals
@@ -44,7 +44,7 @@ class Signalling(Feature):
         newer = self.signals.read(page.url, entries, now, whole=not page.truncated)
         self.signals.told(page.url, self._say(newer, page.link, now))
 
-    def pushed(self, topic: Link, entries: Sequence[Entry], now: float) -> None:
+    def pushed(self, topic: Link, entries: Sequence[ListingEntry], now: float) -> None:
         """A hub has sent entries of this feed, or something else: then it is the page itself that has news."""
         found = dated(entries, topic.url, topic.url, self.site_of)
         self._say(self.signals.pushed(topic.url, found, now), topic, now)
@@ -60,7 +60,7 @@ class Signalling(Feature):
         return sum(self._tell(url, now, page.url) for url in ours if url in kept)
 
 
-def dated(entries: Sequence[Entry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:
+def dated(entries: Sequence[ListingEntry], url: str, base: str, site_of: Callable[[str], str]) -> list[Dated]:
     """Canonical URLs and dates of the entries that a listing at `url` may speak for, in document order."""
     wanted = [entry for entry in entries if entry.role in ROLES]
     found = canonical_links(base or url, [entry.url for entry in wanted], Counter())

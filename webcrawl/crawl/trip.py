@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Link, Outcome, Timings, unpack
 from webcrawl.crawl.lost_requests import Refusal
-from webcrawl.net.protocols import Source
+from webcrawl.net.protocols import AnswerSource
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +26,7 @@ class Trip:
     withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
     abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
     cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
-    source: Source | None = None  # where its answer comes from, while it is under way
+    source: AnswerSource | None = None  # where its answer comes from, while it is under way
     timings: Timings | None = None  # of a new connection, as far as it has got
     begun: float = 0.0  # when its download began, by time.monotonic
     resumed: bool = False  # of an archive: what is cancelled, even by its own code, is left to the next run

@@ -14,7 +14,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.frontier.protocol import Frontier
 from webcrawl.net.errors import FetchError, Sign
-from webcrawl.net.outage_detector import Detector, Failure, Record
+from webcrawl.net.outage_detector import Detector, FailedDownload, HostPast
 from webcrawl.net.robots_book import RobotsBook
 from webcrawl.net.robots_entry import Row
 
@@ -99,8 +99,8 @@ class Uplink:
             return FIRST
         failures, asked, address = self._frontier.look.record(host)
         known = bool(address) if error.sign is Sign.NO_NAME else asked  # a name led there, or nobody knows
-        record = Record.FAILING if failures else Record.KNOWN if known else Record.NEW
-        failure = Failure(host, error.address or address, error.sign, record)
+        record = HostPast.FAILING if failures else HostPast.KNOWN if known else HostPast.NEW
+        failure = FailedDownload(host, error.address or address, error.sign, record)
         if self._detector.failed(failure, start, now):
             self._begin(now)
         if not self._detector.out:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome, redirects_in_a_row
-from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, Judged
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.base.page_values import MOVED, UNKNOWN, By, Change, PageJudgement
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.content.recognise import PAGE, PARKED, SHELL, SOFT404, Recogniser, wall_of
@@ -205,7 +205,7 @@ class Visitor:
         named = self._parts.robots_answers.answered(link, status, exchange.body, location, now, chain, head)
         if named and self._sitemaps is not None:
             page.base = robots_url(link.history)
-            page.found = Found(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
+            page.found = DocumentLinks(page.base, page.encoding, [("sitemap", url, "", "") for url in named])
 
     def _is_cut(self, link: Link, exchange: Exchange) -> bool:
         """True if a robots.txt lacks a part, in which may be what it forbids, and that may come at another try."""
@@ -292,7 +292,7 @@ def _note_since(page: Page, since: Change) -> None:
         page.change = since
 
 
-def _kept(page: Page, found: Judged) -> tuple[int, int]:
+def _kept(page: Page, found: PageJudgement) -> tuple[int, int]:
     """The part of the owner's word that is kept. A document that is the same says the same, and is not read again."""
     header, document = kept(page.said_so_far.statements)
     return header, found.said[1] if found.by is By.DIGEST and found.change is Change.UNCHANGED else document

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from webcrawl.base.model import Exchange, Withheld
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import Purpose
 from webcrawl.content.stated_preferences import RobotsWord
@@ -48,12 +48,12 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     page.title, page.looked_up = "", {"preferences": preferences}
     if page.found is not None:
         links = [(kind, address, "", rel) for kind, address, _, rel in page.found.links]
-        page.found = Found(page.found.base, page.found.encoding, links, whole=page.found.whole)
+        page.found = DocumentLinks(page.found.base, page.found.encoding, links, whole=page.found.whole)
     return sources
 
 
 def forget_links(page: Page) -> None:
     """They were followed: no output lists them."""
     if page.found is not None:
-        page.found = Found(page.found.base, page.found.encoding)
+        page.found = DocumentLinks(page.found.base, page.found.encoding)
     page.followed, page.flags = (), None

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, Generic, Protocol, TypeVar
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.net.errors import DOUBTFUL, AddressRefused, ConnectFailed, FetchError, NoFamily
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ _NAMES = {4: "IPv4", 6: "IPv6"}
 @dataclass(slots=True)
 class _Family:
     failed: set[str] = field(default_factory=set)  # networks, since the last connection
-    pause: Doubling = field(default_factory=lambda: Doubling(FIRST, LONGEST))  # none: it works
+    pause: DoublingWait = field(default_factory=lambda: DoublingWait(FIRST, LONGEST))  # none: it works
     until: float = 0.0
     connected: bool = False  # since the other family began to fail
 
@@ -158,13 +158,13 @@ STAGGER = 0.25  # seconds, RFC 8305 5
 MOST_TRIED = 4  # addresses: a name with a hundred dead ones must not cost a hundred attempts
 
 
-class Connected(Protocol):
+class Abortable(Protocol):
     """A connection."""
 
     def abort(self) -> None: ...
 
 
-C = TypeVar("C", bound=Connected)
+C = TypeVar("C", bound=Abortable)
 
 
 async def race(

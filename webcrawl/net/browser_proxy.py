@@ -50,7 +50,7 @@ class BadMessage(Exception):  # noqa: N818 - as in net/errors.py
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class BrowserRequest:
     """A request of a browser's."""
 
     method: str
@@ -82,7 +82,7 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BrowserAnswer:
     """The answer that a browser gets."""
 
     status: int
@@ -97,12 +97,12 @@ class Told:
         return b"".join(lines) if bodiless else b"".join((*lines, self.body))
 
 
-def refusal(status: int, why: str) -> Told:
+def refusal(status: int, why: str) -> BrowserAnswer:
     """An answer of the proxy's own."""
-    return Told(status, [(b"Content-Type", b"text/plain; charset=utf-8")], why.encode())
+    return BrowserAnswer(status, [(b"Content-Type", b"text/plain; charset=utf-8")], why.encode())
 
 
-def read_ask(head: bytes) -> Ask:
+def read_ask(head: bytes) -> BrowserRequest:
     """The request that this head is; raises BadMessage."""
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
@@ -115,7 +115,7 @@ def read_ask(head: bytes) -> Ask:
             raise BadMessage(f"not a header: {line[:100]!r}")
         headers.append((name, value.strip()))
     try:
-        return Ask(words[0].decode("ascii"), words[1].decode("ascii"), headers)
+        return BrowserRequest(words[0].decode("ascii"), words[1].decode("ascii"), headers)
     except UnicodeDecodeError as error:
         raise BadMessage("not ASCII") from error
 
@@ -128,14 +128,14 @@ VALID = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ProxyIdentity:
     """A server's side of TLS, and what a browser must be told so that it accepts this key, for whatever name."""
 
     context: ssl.SSLContext
     fingerprint: str  # of the public key, as Chromium's --ignore-certificate-errors-spki-list has it
 
     @classmethod
-    def make(cls, now: datetime | None = None) -> Identity:
+    def make(cls, now: datetime | None = None) -> ProxyIdentity:
         """A new key and its certificate. One is enough: the browser is told the key, not an authority's."""
         key, now = ec.generate_private_key(ec.SECP256R1()), now or datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
@@ -169,7 +169,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")  # RFC 9110 9.2.1: a page that is only read ch
 WHO = b'HTTP/1.1 407 \r\nProxy-Authenticate: Basic realm="page"\r\nContent-Length: 0\r\n\r\n'
 USER = "page"  # the browser wants a name with a password
 
-Fetch = Callable[[str, Ask, str], Awaitable[Told]]
+Fetch = Callable[[str, BrowserRequest, str], Awaitable[BrowserAnswer]]
 """Given a page, what it asks and the URL: the answer. It must not raise."""
 METHOD, PROTOCOL = "method", "protocol"  # why the proxy itself refuses what a page asks
 
@@ -230,7 +230,7 @@ class BrowserProxy:
                 tasks.discard(task)
             writer.transport.abort()
 
-    def page_of(self, ask: Ask) -> str:
+    def page_of(self, ask: BrowserRequest) -> str:
         """The page that asks; empty for anybody else."""
         return password if (password := ask.password) in self._pages else ""
 
@@ -241,7 +241,7 @@ class BrowserProxy:
             self._pages[page].add(task)
             self._strangers.pop(task, None)
 
-    async def answer(self, page: str, ask: Ask, url: str) -> Told:
+    async def answer(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
         if ask.header(b"upgrade"):
             self._refused(PROTOCOL)
             return refusal(403, "no other protocols")
@@ -292,7 +292,7 @@ class _Talk:
         return not _has_body(ask)
 
 
-def _has_body(ask: Ask) -> bool:
+def _has_body(ask: BrowserRequest) -> bool:
     """True if something follows the head, which nobody reads: the connection ends."""
     return any(ask.header(name) not in (b"", b"0") for name in (b"content-length", b"transfer-encoding", b"upgrade"))
 
@@ -314,9 +314,9 @@ class SharedResources:
 
     def __init__(self, room: int = ROOM) -> None:
         self._room, self._used = room, 0
-        self._kept: dict[str, tuple[float, Headers, Told, int]] = {}  # the last is its size
+        self._kept: dict[str, tuple[float, Headers, BrowserAnswer, int]] = {}  # the last is its size
 
-    def find(self, url: str, ask: Ask, now: float) -> Told | None:
+    def find(self, url: str, ask: BrowserRequest, now: float) -> BrowserAnswer | None:
         """The answer to this request, if there is one that still holds."""
         until, varied, told, _ = self._kept.get(url, (0.0, [], None, 0))
         if told is None or not _may_be_shared(ask):
@@ -326,7 +326,7 @@ class SharedResources:
         self._kept[url] = self._kept.pop(url)
         return told
 
-    def keep(self, url: str, ask: Ask, told: Told, now: float) -> None:
+    def keep(self, url: str, ask: BrowserRequest, told: BrowserAnswer, now: float) -> None:
         """Keeps a whole answer that came now, if it may be used again."""
         vary = [name.strip().lower() for name in b",".join(_all(told.headers, b"vary")).split(b",") if name.strip()]
         holds = _holds_for(told.headers, now)
@@ -347,7 +347,7 @@ class SharedResources:
             self._used -= self._kept.pop(url)[-1]
 
 
-def _may_be_shared(ask: Ask) -> bool:
+def _may_be_shared(ask: BrowserRequest) -> bool:
     return ask.method == "GET" and not ask.header(b"range") and not ask.header(b"authorization")
 
 

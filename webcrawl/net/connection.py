@@ -11,7 +11,7 @@ from socket import SO_RCVBUF, SOL_SOCKET
 from typing import TYPE_CHECKING, cast
 
 from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket, Untried
-from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.protocols import Clock
 from webcrawl.net.reading_limits import FREE, Bandwidth, Claim
 from webcrawl.net.shortage import is_ours
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FAREWELL = re.compile(rb"HTTP/1\.[01] 408\b")
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """An asyncio Protocol rather than a stream: half the cost of aiohttp (docs/net.md).
 
     Calls `opened` and `lost` once each, whichever side ends the connection.
@@ -53,12 +53,12 @@ class Connection(asyncio.Protocol):
         self,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        opened: Callable[[Connection], None],
-        lost: Callable[[Connection], None],
+        opened: Callable[[HttpConnection], None],
+        lost: Callable[[HttpConnection], None],
     ) -> None:
         self._loop, self._clock, self._opened, self._lost = loop, clock, opened, lost
         self._transport: asyncio.Transport | None = None
-        self._answer: Answer | None = None
+        self._answer: AnswerParser | None = None
         self._waiter: asyncio.Future[Message] | None = None
         self.open = False
         self.first_byte = 0.0  # when the response to the last request began
@@ -78,7 +78,7 @@ class Connection(asyncio.Protocol):
         """Seconds for which this answer was not read, by our own doing."""
         return self._answer.held if self._answer is not None else 0.0
 
-    async def ask(self, request: bytes, answer: Answer) -> Message:
+    async def ask(self, request: bytes, answer: AnswerParser) -> Message:
         """Send a request and wait for the response, or until `expire` is called; raises FetchError.
 
         Afterwards the connection is open only if it can be reused.
@@ -132,12 +132,12 @@ class Connection(asyncio.Protocol):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
-    def resume(self, answer: Answer) -> None:
+    def resume(self, answer: AnswerParser) -> None:
         """Read on, if this answer is still waited for."""
         if self._transport is not None and not self._transport.is_closing() and self._answer is answer:
             self._transport.resume_reading()
 
-    def finish(self, answer: Answer, message: Message) -> None:
+    def finish(self, answer: AnswerParser, message: Message) -> None:
         """End this answer, if it is still waited for, with what came before it was read on."""
         if self._answer is answer:
             self._finish(message)
@@ -201,7 +201,7 @@ BORNE = 5.0  # seconds for which every server bears that nobody reads; usual lim
 LATER = 30.0  # seconds until one that did not bear it is asked again
 
 
-class MeteredAnswer(Answer):
+class MeteredAnswer(AnswerParser):
     """Made instead of a plain one where reading may have to wait: for BANDWIDTH_MAX, or for room in memory.
 
     `held`: seconds for which it was not read.
@@ -212,7 +212,7 @@ class MeteredAnswer(Answer):
     def __init__(
         self,
         bandwidth: Bandwidth,
-        connection: Connection,
+        connection: HttpConnection,
         clock: Callable[[], float],
         truncate: int,
         *,

@@ -23,12 +23,12 @@ from cryptography.utils import CryptographyDeprecationWarning
 
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Timings
-from webcrawl.net.connection import Connection
+from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_pool import Key
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import CertificateRefused, EmptyAnswer, FetchError, Http2Only, TlsFailed, TlsTimeout
 from webcrawl.net.failure_words import lack_for_http2, without_http2_library
-from webcrawl.net.http_request import Target
+from webcrawl.net.http_request import RequestTarget
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
 from webcrawl.net.tls import tls_context
@@ -50,7 +50,7 @@ ALERTS = (
 )  # in place of RFC 7301's, by OpenSSL's names
 
 
-def session_of(connection: Connection) -> Session | None:
+def session_of(connection: HttpConnection) -> Session | None:
     """What speaks HTTP/2 on it; None without the library."""
     if without_http2_library():
         return None
@@ -89,7 +89,7 @@ class Http2Offers:
         known = self._of(key)
         return (self._way == PREFER or self.recorded(host)) if known is None else known
 
-    def may_help(self, key: Key, error: FetchError, connection: Connection | None = None) -> bool:
+    def may_help(self, key: Key, error: FetchError, connection: HttpConnection | None = None) -> bool:
         """Return whether a server that failed so may answer to HTTP/2; `connection`: which was open by then."""
         if not self.may_be_spoken(key):
             return False
@@ -158,7 +158,7 @@ class Http2Offers:
         if self._way == NEEDED and not self.recorded(host):
             self.learn(key, host, speaks=True, by_page=True)
 
-    def tell(self, target: Target, error: Http2Only) -> None:
+    def tell(self, target: RequestTarget, error: Http2Only) -> None:
         """A server has asked for HTTP/2: if this crawl does not speak it, a line says so, once."""
         error.off = self._way == OFF
         why = lack_for_http2(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
@@ -176,16 +176,16 @@ class Opener:
     def __init__(self, access: Access, tls: ssl.SSLContext, http2: Http2Offers) -> None:
         self._tls, self._http2, self._timeout = tls, http2, access.connect_timeout
         self._clock, self._now, self._shortage = access.clock, access.now, access.shortage
-        self.reach: Reach[Connection] = Reach(
-            access, lambda opened, lost: Connection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
+        self.reach: Reach[HttpConnection] = Reach(
+            access, lambda opened, lost: HttpConnection(asyncio.get_running_loop(), access.clock, opened, lost), "http"
         )
 
     def __len__(self) -> int:
         return len(self.reach)
 
     async def open(
-        self, target: Target, timings: Timings, bind: Bind | None = None, *, http2: bool = False
-    ) -> Connection:
+        self, target: RequestTarget, timings: Timings, bind: Bind | None = None, *, http2: bool = False
+    ) -> HttpConnection:
         """Connect to the first address that accepts; raises FetchError. `http2` offers it beside HTTP/1.1."""
         connection = await self.reach.open(target.host, target.port, timings, bind)
         if target.secure:
@@ -196,7 +196,9 @@ class Opener:
                 raise
         return connection
 
-    async def secure(self, connection: Connection, target: Target, timings: Timings, *, http2: bool = False) -> None:
+    async def secure(
+        self, connection: HttpConnection, target: RequestTarget, timings: Timings, *, http2: bool = False
+    ) -> None:
         """Start TLS with the target, whoever the connection was made to; raises FetchError."""
         start = self._clock()
         try:
@@ -213,7 +215,7 @@ class Opener:
         """Close all connections; return when their sockets are closed."""
         await self.reach.close()
 
-    async def _encrypt(self, connection: Connection, host: str, context: ssl.SSLContext) -> None:
+    async def _encrypt(self, connection: HttpConnection, host: str, context: ssl.SSLContext) -> None:
         try:
             async with until(asyncio.get_running_loop().time() + self._timeout):
                 channel = await connection.encrypt(context, _server_name(host))

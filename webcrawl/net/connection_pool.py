@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from webcrawl.net.connection import Connection
-from webcrawl.net.protocols import Bounds, Clock
+from webcrawl.net.connection import HttpConnection
+from webcrawl.net.protocols import Clock, FetchLimits
 from webcrawl.net.shortage import LATE
 
 Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not the usual one
@@ -32,8 +32,8 @@ class ConnectionPool:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._kept: dict[Key, list[tuple[Connection, float]]] = {}  # in the order in which their lists began
-        self._spare: dict[Connection, Key] = {}  # in the order in which they were kept
+        self._kept: dict[Key, list[tuple[HttpConnection, float]]] = {}  # in the order in which their lists began
+        self._spare: dict[HttpConnection, Key] = {}  # in the order in which they were kept
         self._count = 0
         self._unkept: dict[Key, float] = {}  # until when, in the order in which they were found out
         self._sweeper: asyncio.TimerHandle | None = None
@@ -41,7 +41,7 @@ class ConnectionPool:
     def __len__(self) -> int:
         return self._count
 
-    def take(self, key: Key) -> Connection | None:
+    def take(self, key: Key) -> HttpConnection | None:
         """The connection kept last to this server of those that are still open."""
         kept = self._kept.get(key)
         while kept:
@@ -56,7 +56,7 @@ class ConnectionPool:
                 self.distrust(key)
         return None
 
-    def keep(self, key: Key, connection: Connection, seconds: float, *, spare: bool = False) -> None:
+    def keep(self, key: Key, connection: HttpConnection, seconds: float, *, spare: bool = False) -> None:
         """Keep a connection for at most this long. `spare`: no request is known that will use it."""
         loop = asyncio.get_running_loop()
         unkept = self._unkept and self._unkept.get(key, 0.0) > loop.time()
@@ -143,18 +143,18 @@ class Deadlines:
     not run; a deadline is then so much later.
     """
 
-    def __init__(self, bounds: Bounds, clock: Clock) -> None:
+    def __init__(self, bounds: FetchLimits, clock: Clock) -> None:
         self._bounds, self._clock = bounds, clock
-        self._asked: dict[Connection, tuple[float, float, float]] = {}  # next look, deadline, when it was asked
+        self._asked: dict[HttpConnection, tuple[float, float, float]] = {}  # next look, deadline, when it was asked
         self._timer: asyncio.TimerHandle | None = None
         self._at = float("inf")  # when the timer fires: no later than the first look
         self._due = 0.0  # the same, in the loop's time
 
-    def use(self, bounds: Bounds) -> None:
+    def use(self, bounds: FetchLimits) -> None:
         """These hold for requests from now on."""
         self._bounds = bounds
 
-    def add(self, connection: Connection, deadline: float) -> None:
+    def add(self, connection: HttpConnection, deadline: float) -> None:
         """Watch a request that is sent now; `deadline` is in the loop's time."""
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
@@ -163,7 +163,7 @@ class Deadlines:
         if look < self._at:
             self._look_at(look)
 
-    def remove(self, connection: Connection) -> None:
+    def remove(self, connection: HttpConnection) -> None:
         """Stop watching: the request is answered or abandoned."""
         self._asked.pop(connection, None)
 

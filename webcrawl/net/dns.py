@@ -16,8 +16,8 @@ from webcrawl.net.dns_answers import (
     WAIT,
     WORDS,
     Admits,
-    Answer,
-    Failure,
+    DnsAnswer,
+    DnsFailure,
     Lookup,
     Silence,
     Witnesses,
@@ -52,9 +52,9 @@ class CachingResolver:
         self._lookup, self._hosts, self._size = lookup, hosts or {}, size
         self._timeout, self._clock = timeout, clock
         self._places = asyncio.Semaphore(in_flight)
-        self._kept: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
-        self._asked: dict[str, asyncio.Future[Answer]] = {}
-        self._tasks: set[asyncio.Task[Answer]] = set()
+        self._kept: OrderedDict[str, tuple[float, DnsAnswer]] = OrderedDict()
+        self._asked: dict[str, asyncio.Future[DnsAnswer]] = {}
+        self._tasks: set[asyncio.Task[DnsAnswer]] = set()
         self._closed = False
         self.counters: Counter[str] = Counter()
         self.silence = Silence(self._check, clock)
@@ -74,7 +74,7 @@ class CachingResolver:
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
-        if answer.failure is Failure.NO_SOCKET:
+        if answer.failure is DnsFailure.NO_SOCKET:
             raise NoSocket(answer.failure.words)
         if self.silence.on and answer.failure in LATER:
             raise NoNameServer(f"{host}: {answer.failure.words}", wait=WAIT)
@@ -100,13 +100,13 @@ class CachingResolver:
         if six.failure is None:
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
             again = self._clock() + max(six.ttl, SHORTEST)
-            found = (min(until_then, again), Answer(tuple(filter(None, both)), six.ttl))
+            found = (min(until_then, again), DnsAnswer(tuple(filter(None, both)), six.ttl))
         elif six.failure not in WORDS:  # to be asked for again
             found = kept
         self._kept[name] = found
         return list(found[1].addresses) if six.failure is None else []
 
-    def _remembered(self, host: str) -> Answer | None:
+    def _remembered(self, host: str) -> DnsAnswer | None:
         kept = self._kept.get(host)
         if kept is not None and kept[0] > self._clock():
             self._kept.move_to_end(host)
@@ -114,16 +114,16 @@ class CachingResolver:
             return kept[1]
         return None
 
-    async def _ask_once(self, host: str) -> Answer:
+    async def _ask_once(self, host: str) -> DnsAnswer:
         name = host.lower().removesuffix(".")
         if name in self._hosts:
             self.counters["hosts file"] += 1
-            return Answer(self._hosts[name])
+            return DnsAnswer(self._hosts[name])
         answer = known_without_asking(name) or (self._remembered(name) if name != host else None)
         if answer is not None:
             return answer
         if self._closed:
-            return Answer(failure=Failure.CLOSED)
+            return DnsAnswer(failure=DnsFailure.CLOSED)
         future = self._asked.get(name)
         if future is None:
             future = self._asked[name] = asyncio.get_running_loop().create_future()
@@ -134,62 +134,62 @@ class CachingResolver:
             self.counters["joined"] += 1
         return await asyncio.shield(future)
 
-    async def _ask(self, name: str) -> Answer:
+    async def _ask(self, name: str) -> DnsAnswer:
         if not self.silence.may_ask():
-            return Answer(failure=Failure.TIMEOUT)
+            return DnsAnswer(failure=DnsFailure.TIMEOUT)
         async with self._places:
             begun = self._clock()
             before = self._kept.get(name)
             # the name was denied a moment ago, and the lookup's own cache would only repeat that
             denied = before is not None and before[1].failure in WORDS and not self._witnesses.leads(before[1])
-            since = before[0] - Failure.NO_NAME.seconds if before is not None and denied else -FRESH
+            since = before[0] - DnsFailure.NO_NAME.seconds if before is not None and denied else -FRESH
             answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
             if denied and answer.failure is None and not answer.addresses:  # an alias that is to be followed
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
         answer = await self._witnesses.confirm(name, answer, since)
-        if answer.failure is not Failure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
+        if answer.failure is not DnsFailure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
             self._keep(name, answer)
         return answer
 
-    def _settle(self, name: str, task: asyncio.Task[Answer]) -> None:
+    def _settle(self, name: str, task: asyncio.Task[DnsAnswer]) -> None:
         """Pass the result, an error or a cancellation on to all callers."""
         self._tasks.discard(task)
         future = self._asked.pop(name)
         if task.cancelled():
-            future.set_result(Answer(failure=Failure.CLOSED))
+            future.set_result(DnsAnswer(failure=DnsFailure.CLOSED))
         elif error := task.exception():
             future.set_exception(error)
         else:
             future.set_result(task.result())
 
-    async def _measured(self, name: str, ask: Callable[[str], Awaitable[Answer]], seconds: float) -> Answer:
+    async def _measured(self, name: str, ask: Callable[[str], Awaitable[DnsAnswer]], seconds: float) -> DnsAnswer:
         start = self._clock()
         self.counters["asked"] += 1
         try:
             async with until(asyncio.get_running_loop().time() + seconds):
                 answer = await ask(name)
         except TimeoutError:
-            answer = Answer(failure=Failure.TIMEOUT)
+            answer = DnsAnswer(failure=DnsFailure.TIMEOUT)
         self.seconds += self._clock() - start
         if answer.failure is not None:
             self.counters[f"failed/{answer.failure.name.lower()}"] += 1
         return answer
 
-    async def _check(self, name: str) -> Answer:
+    async def _check(self, name: str) -> DnsAnswer:
         try:
             async with asyncio.timeout(self._timeout):
                 return await self._lookup.check(name)
         except TimeoutError:
-            return Answer(failure=Failure.TIMEOUT)
+            return DnsAnswer(failure=DnsFailure.TIMEOUT)
 
-    def _keep(self, name: str, answer: Answer) -> None:
+    def _keep(self, name: str, answer: DnsAnswer) -> None:
         if answer.failure is not None:
             seconds = answer.failure.seconds
         elif self._witnesses.leads(answer):
             seconds = min(max(answer.ttl, SHORTEST), LONGEST)
         else:
-            seconds = Failure.NO_ADDRESS.seconds
+            seconds = DnsFailure.NO_ADDRESS.seconds
         self._kept[name] = (self._clock() + seconds, answer)
         self._kept.move_to_end(name)
         while len(self._kept) > self._size:

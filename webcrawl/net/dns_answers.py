@@ -23,7 +23,7 @@ from webcrawl.base.readable import count
 logger = logging.getLogger(__name__)
 
 
-class Failure(Enum):
+class DnsFailure(Enum):
     """Why a name has no address: message, whether it is permanent, seconds it is cached.
 
     RFC 9520 requires failures to be cached. 30 s is less than HOST_RETRY_WAIT, so that a host's next try queries again.
@@ -50,23 +50,23 @@ class Failure(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DnsAnswer:
     """Addresses and their TTL in seconds, or a failure."""
 
     addresses: tuple[str, ...] = ()
     ttl: float = 0.0
-    failure: Failure | None = None
+    failure: DnsFailure | None = None
     half: bool = field(default=False, compare=False)  # of IPv4, and IPv6 was not asked for: Lookup.ask_six does
 
 
 class Lookup(Protocol):
     """Queries a name, without caching: CachingResolver does that."""
 
-    async def ask(self, host: str) -> Answer:
-        """The answer for a lower-case name without trailing dot. Every failure is an Answer."""
+    async def ask(self, host: str) -> DnsAnswer:
+        """The answer for a lower-case name without trailing dot. Every failure is a DnsAnswer."""
         ...
 
-    async def ask_six(self, host: str) -> Answer:
+    async def ask_six(self, host: str) -> DnsAnswer:
         """The IPv6 addresses of a name whose answer was half."""
         ...
 
@@ -74,7 +74,7 @@ class Lookup(Protocol):
         """Raise DnsFailed, with a one-line message for the user, if no server answers at all."""
         ...
 
-    async def check(self, host: str) -> Answer:
+    async def check(self, host: str) -> DnsAnswer:
         """Ask the servers for a name now, past any cache; addresses may be missing, and are not judged then."""
         ...
 
@@ -91,7 +91,7 @@ LOOPBACK = "127.0.0.1"
 _LABELS = re.compile(r"[^.]{1,63}(?:\.[^.]{1,63})*", re.DOTALL).fullmatch
 
 
-def known_without_asking(host: str) -> Answer | None:
+def known_without_asking(host: str) -> DnsAnswer | None:
     """The answer for an address in the URL Standard's spelling, this machine's own name or an invalid one.
 
     None if a query is needed.
@@ -99,20 +99,20 @@ def known_without_asking(host: str) -> Answer | None:
     if ":" in host or _NUMBER(host):
         return _literal(host)
     if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):
-        return Answer(failure=Failure.BAD_NAME)
+        return DnsAnswer(failure=DnsFailure.BAD_NAME)
     if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 6.3: no name server is asked
-        return Answer((LOOPBACK,), float("inf"))
+        return DnsAnswer((LOOPBACK,), float("inf"))
     return None
 
 
-def _literal(host: str) -> Answer:
+def _literal(host: str) -> DnsAnswer:
     try:
         address = ip_address(host.removeprefix("[").removesuffix("]"))
     except ValueError:
-        return Answer(failure=Failure.BAD_NAME)
+        return DnsAnswer(failure=DnsFailure.BAD_NAME)
     if isinstance(address, IPv6Address) and address.scope_id is not None:
-        return Answer(failure=Failure.BAD_NAME)
-    return Answer((str(address),), float("inf"))
+        return DnsAnswer(failure=DnsFailure.BAD_NAME)
+    return DnsAnswer((str(address),), float("inf"))
 
 
 def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
@@ -139,8 +139,8 @@ GAP = 3.0  # seconds between two such questions while nobody answers
 WAIT = 10.0  # seconds until a name is asked for again that was not resolved because of that
 GOOD = 4  # names that are remembered because they had an answer, or because they led somewhere
 REMIND = 3600.0  # seconds between two lines about it
-LATER = frozenset((Failure.TIMEOUT, Failure.SERVER_FAILED, Failure.REFUSED))
-WORDS = frozenset((None, Failure.NO_NAME, Failure.NO_ADDRESS))  # a name server's own word on a name
+LATER = frozenset((DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED))
+WORDS = frozenset((None, DnsFailure.NO_NAME, DnsFailure.NO_ADDRESS))  # a name server's own word on a name
 
 
 class Silence:
@@ -149,7 +149,7 @@ class Silence:
     So a crawl with nothing left but names whose own servers are dead still ends.
     """
 
-    def __init__(self, ask: Callable[[str], Awaitable[Answer]], clock: Callable[[], float]) -> None:
+    def __init__(self, ask: Callable[[str], Awaitable[DnsAnswer]], clock: Callable[[], float]) -> None:
         self._ask, self._clock = ask, clock
         self.on = False
         self.on_begin: Callable[[float], None] = lambda _: None  # called with the time of the last answer
@@ -160,7 +160,7 @@ class Silence:
         self._task: asyncio.Task[None] | None = None
         self._next = self._began = self._told = 0.0
 
-    def heard(self, name: str, answer: Answer, begun: float) -> None:
+    def heard(self, name: str, answer: DnsAnswer, begun: float) -> None:
         """The answer to a question that was asked at `begun`."""
         if answer.failure in WORDS:
             self._word_at = self._clock()
@@ -237,7 +237,9 @@ class Witnesses:
     and one for those that were denied a moment before, is the most.
     """
 
-    def __init__(self, check: Callable[[str], Awaitable[Answer]], admits: Admits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, check: Callable[[str], Awaitable[DnsAnswer]], admits: Admits, clock: Callable[[], float]
+    ) -> None:
         self._check, self._admits, self._clock = check, admits, clock
         self.names: deque[str] = deque(maxlen=GOOD)
         self._denied: set[str] = set()  # before any name led somewhere
@@ -245,11 +247,11 @@ class Witnesses:
         self._found_at = self._lied_at = -FRESH
         self._lies = False
 
-    def leads(self, answer: Answer) -> bool:
+    def leads(self, answer: DnsAnswer) -> bool:
         """True if it has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
-    async def confirm(self, name: str, answer: Answer, since: float = -FRESH) -> Answer:
+    async def confirm(self, name: str, answer: DnsAnswer, since: float = -FRESH) -> DnsAnswer:
         """The answer, or another one if it denies that the name leads anywhere, and may be a lie.
 
         `since`: when it was denied before. A host is given up by the second denial, so only what was found between
@@ -265,9 +267,9 @@ class Witnesses:
         if not self.names:
             if len(self._denied) < SUSPECT:
                 self._denied.add(name)
-            return answer if name in self._denied else Answer(failure=Failure.UNPROVEN)
+            return answer if name in self._denied else DnsAnswer(failure=DnsFailure.UNPROVEN)
         async with self._lock:
-            return answer if await self._is_true(since) else Answer(failure=Failure.DENIED)
+            return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
         now = self._clock()

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 import pycares
 from pycares import AAAARecordData, ARecordData, CNAMERecordData, DNSRecord
 
-from webcrawl.net.dns_answers import Answer, Failure
+from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.http_request import host_port
 from webcrawl.net.shortage import missing_socket
@@ -161,18 +161,18 @@ HOPS = 8  # CNAMEs between a name and its addresses, at most
 QUESTIONS = 4096
 LIFE = 30.0  # seconds, as CachingResolver keeps a failure
 FAILURES = {
-    pycares.errno.ARES_ENODATA: Failure.NO_ADDRESS,
-    pycares.errno.ARES_ENOTFOUND: Failure.NO_NAME,
-    pycares.errno.ARES_EBADNAME: Failure.BAD_NAME,
-    pycares.errno.ARES_ESERVFAIL: Failure.SERVER_FAILED,
-    pycares.errno.ARES_ENOTIMP: Failure.REFUSED,
-    pycares.errno.ARES_EREFUSED: Failure.REFUSED,
-    pycares.errno.ARES_ETIMEOUT: Failure.TIMEOUT,
-    pycares.errno.ARES_ECONNREFUSED: Failure.TIMEOUT,
-    pycares.errno.ARES_ENOMEM: Failure.NO_SOCKET,
-    NO_SOCKET: Failure.NO_SOCKET,
-    pycares.errno.ARES_ECANCELLED: Failure.CLOSED,
-    pycares.errno.ARES_EDESTRUCTION: Failure.CLOSED,
+    pycares.errno.ARES_ENODATA: DnsFailure.NO_ADDRESS,
+    pycares.errno.ARES_ENOTFOUND: DnsFailure.NO_NAME,
+    pycares.errno.ARES_EBADNAME: DnsFailure.BAD_NAME,
+    pycares.errno.ARES_ESERVFAIL: DnsFailure.SERVER_FAILED,
+    pycares.errno.ARES_ENOTIMP: DnsFailure.REFUSED,
+    pycares.errno.ARES_EREFUSED: DnsFailure.REFUSED,
+    pycares.errno.ARES_ETIMEOUT: DnsFailure.TIMEOUT,
+    pycares.errno.ARES_ECONNREFUSED: DnsFailure.TIMEOUT,
+    pycares.errno.ARES_ENOMEM: DnsFailure.NO_SOCKET,
+    NO_SOCKET: DnsFailure.NO_SOCKET,
+    pycares.errno.ARES_ECANCELLED: DnsFailure.CLOSED,
+    pycares.errno.ARES_EDESTRUCTION: DnsFailure.CLOSED,
 }
 
 
@@ -197,32 +197,32 @@ class NameServers:
     def __repr__(self) -> str:
         return f"<NameServers {', '.join(self._servers) or 'of the system'}>"
 
-    async def ask(self, host: str) -> Answer:
+    async def ask(self, host: str) -> DnsAnswer:
         answer = await self._ask(host, pycares.QUERY_TYPE_A)
-        if answer.failure is Failure.NO_ADDRESS:
+        if answer.failure is DnsFailure.NO_ADDRESS:
             return await self.ask_six(host)
-        return Answer(answer.addresses, answer.ttl, half=True) if answer.failure is None else answer
+        return DnsAnswer(answer.addresses, answer.ttl, half=True) if answer.failure is None else answer
 
-    async def ask_six(self, host: str) -> Answer:
+    async def ask_six(self, host: str) -> DnsAnswer:
         return await self._ask(host, pycares.QUERY_TYPE_AAAA)
 
-    async def _ask(self, host: str, qtype: int) -> Answer:
+    async def _ask(self, host: str, qtype: int) -> DnsAnswer:
         """Follows CNAMEs that the name server has not followed itself."""
         chain = Chain(host)
         for _ in range(HOPS):
             if self._closed:
-                return Answer(failure=Failure.CLOSED)
+                return DnsAnswer(failure=DnsFailure.CLOSED)
             channel = self._current()
             if channel is None:
-                return Answer(failure=Failure.NO_SOCKET)
+                return DnsAnswer(failure=DnsFailure.NO_SOCKET)
             records, error = await channel.ask(chain.name, qtype)
             if error:
-                return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER))
+                return DnsAnswer(failure=FAILURES.get(error, DnsFailure.BAD_ANSWER))
             if not chain.follow(records):
-                return Answer(failure=Failure.NO_ADDRESS)
+                return DnsAnswer(failure=DnsFailure.NO_ADDRESS)
             if chain.addresses:
-                return Answer(chain.addresses, chain.ttl)
-        return Answer(failure=Failure.BAD_ANSWER)
+                return DnsAnswer(chain.addresses, chain.ttl)
+        return DnsAnswer(failure=DnsFailure.BAD_ANSWER)
 
     def _current(self) -> Channel | None:
         """The channel for the next query: an old one if there is no descriptor or memory to make one, or None."""
@@ -248,19 +248,19 @@ class NameServers:
         """Any answer will do, even an error; only silence fails. Every server knows the root's name servers."""
         channel = self._current()
         if channel is None:
-            raise DnsFailed(Failure.NO_SOCKET.words)
+            raise DnsFailed(DnsFailure.NO_SOCKET.words)
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
-        if FAILURES.get(error) is Failure.TIMEOUT:
+        if FAILURES.get(error) is DnsFailure.TIMEOUT:
             raise DnsFailed(f"no name server answers at {channel.servers}")
 
-    async def check(self, host: str) -> Answer:
+    async def check(self, host: str) -> DnsAnswer:
         """By a channel of its own, whose cache is empty."""
         channel = self._new_channel()
         if channel is None:
-            return Answer(failure=Failure.NO_SOCKET)
+            return DnsAnswer(failure=DnsFailure.NO_SOCKET)
         try:
             answer = await _once(channel, host, pycares.QUERY_TYPE_A)
-            if answer.failure is Failure.NO_ADDRESS:
+            if answer.failure is DnsFailure.NO_ADDRESS:
                 answer = await _once(channel, host, pycares.QUERY_TYPE_AAAA)
         finally:
             channel.close()
@@ -272,14 +272,14 @@ class NameServers:
             channel.close()
 
 
-async def _once(channel: Channel, host: str, qtype: int) -> Answer:
+async def _once(channel: Channel, host: str, qtype: int) -> DnsAnswer:
     """One question. An alias that the name server does not follow is an answer without addresses."""
     records, error = await channel.ask(host, qtype)
     if error:
-        return Answer(failure=FAILURES.get(error, Failure.BAD_ANSWER))
+        return DnsAnswer(failure=FAILURES.get(error, DnsFailure.BAD_ANSWER))
     chain = Chain(host)
     chain.follow(records)
-    return Answer(chain.addresses, chain.ttl)
+    return DnsAnswer(chain.addresses, chain.ttl)
 
 
 def places(host: str, port: int) -> list[str]:
@@ -291,7 +291,7 @@ def places(host: str, port: int) -> list[str]:
     return [host_port(str(place[0]), port) for *_, place in found]
 
 
-EMPTY = (Failure.NO_ADDRESS, Failure.NO_NAME)
+EMPTY = (DnsFailure.NO_ADDRESS, DnsFailure.NO_NAME)
 
 
 class ReverseNames:
@@ -302,7 +302,7 @@ class ReverseNames:
         try:
             self._channel = Channel(found, timeout, tries)
         except pycares.AresError as error:  # it lacks memory or descriptors
-            raise DnsFailed(Failure.NO_SOCKET.words) from error
+            raise DnsFailed(DnsFailure.NO_SOCKET.words) from error
 
     async def names(self, address: str) -> tuple[str, ...] | None:
         """The names of an address, none if it has none; None if there is no answer."""

@@ -14,7 +14,7 @@ from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, T
 from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import FtpRefused, FtpSession, Reply, http_date
 from webcrawl.net.http_request import LINE_BREAKING, Headers, host_port_path, queryless
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.reading_limits import Claim, claim_of
 from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
@@ -74,7 +74,7 @@ class _Visit:
     started: float
     begun: float
     deadline: float
-    bounds: Bounds
+    bounds: FetchLimits
     timings: Timings = field(default_factory=Timings)
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
     status: int = 200
@@ -91,7 +91,7 @@ class _Visit:
 class FtpClient:
     """Fetches ftp URLs. Concurrency and politeness are up to the caller."""
 
-    def __init__(self, access: Access, bounds: Bounds, *, user_agent: str) -> None:
+    def __init__(self, access: Access, bounds: FetchLimits, *, user_agent: str) -> None:
         # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
@@ -100,7 +100,7 @@ class FtpClient:
         self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
-    def use(self, bounds: Bounds) -> None:
+    def use(self, bounds: FetchLimits) -> None:
         """These hold for requests from now on."""
         self._bounds = bounds
 
@@ -113,7 +113,7 @@ class FtpClient:
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
         options: Options = PLAIN,
-        watch: Watch | None = None,
+        watch: FetchProgress | None = None,
     ) -> Exchange:
         """Fetch the file or listing that the URL names, within `timeout` seconds; raises FetchError."""
         if method != "GET":

@@ -89,7 +89,7 @@ def _dialects() -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
     return re.compile(_UNIX, re.DOTALL), re.compile(_DOS, re.DOTALL)
 
 
-class Entry(NamedTuple):
+class FtpEntry(NamedTuple):
     """One line. `kind` is file, folder, link or other; a link may point to a file or a folder."""
 
     name: bytes
@@ -97,7 +97,7 @@ class Entry(NamedTuple):
     size: int | None = None
 
 
-def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
+def entries(listing: bytes, *, mlsd: bool) -> Iterator[FtpEntry]:
     """The readable lines, in order."""
     read = mlsd_entry if mlsd else list_entry
     for line in listing.split(b"\n"):
@@ -105,7 +105,7 @@ def entries(listing: bytes, *, mlsd: bool) -> Iterator[Entry]:
             yield entry
 
 
-def mlsd_entry(line: bytes) -> Entry | None:
+def mlsd_entry(line: bytes) -> FtpEntry | None:
     """RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
 
     Pure-FTPd writes a link's target into a fact, with the blanks that it has.
@@ -124,10 +124,10 @@ def mlsd_entry(line: bytes) -> Entry | None:
         return None
     if stamp is not None and ((when := _STAMP.fullmatch(stamp)) is None or not is_day(when[1])):
         return None
-    return Entry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(size))
+    return FtpEntry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(size))
 
 
-def list_entry(line: bytes) -> Entry | None:
+def list_entry(line: bytes) -> FtpEntry | None:
     """Return the entry of a line of LIST, which some servers indent; None if it has none. Never raise."""
     line = line.lstrip(b" ")
     unix, dos = _dialects()
@@ -137,8 +137,8 @@ def list_entry(line: bytes) -> Entry | None:
         if not is_day(when):
             return None
         if letter == b"l":
-            return Entry(name.partition(b" -> ")[0] or name, "link", _number(size))
-        return Entry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
+            return FtpEntry(name.partition(b" -> ")[0] or name, "link", _number(size))
+        return FtpEntry(name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size))
     match = dos.fullmatch(line)
     if match is None:
         return None
@@ -146,7 +146,7 @@ def list_entry(line: bytes) -> Entry | None:
     if not is_day(when):
         return None
     kinds = {None: "file", b"<DIR>": "folder"}
-    return Entry(name, kinds.get(special, "link"), _number(size))
+    return FtpEntry(name, kinds.get(special, "link"), _number(size))
 
 
 def _mlsd_kind(kind: bytes) -> str:

@@ -16,7 +16,7 @@ from webcrawl.base.url_text import address_text
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, EmptyAnswer, TimedOut
 from webcrawl.net.http_request import LINE_BREAKING, Headers, host_port, host_port_path, queryless
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.reading_limits import claim_of
 from webcrawl.net.shortage import until
 from webcrawl.net.stream import Stream, read_body, type_of
@@ -131,13 +131,13 @@ _TYPES = {"0": "text/plain", "1": MENU, "7": MENU, "h": "text/html", "g": "image
 class GopherClient:
     """Fetches gopher URLs. Concurrency and politeness are up to the caller."""
 
-    def __init__(self, access: Access, bounds: Bounds, *, patience: float = _PATIENCE) -> None:
+    def __init__(self, access: Access, bounds: FetchLimits, *, patience: float = _PATIENCE) -> None:
         self._bounds, self._patience = bounds, patience
         self._clock, self._now, self._bandwidth = access.clock, access.now, access.bandwidth
         self._room = access.room
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
-    def use(self, bounds: Bounds) -> None:
+    def use(self, bounds: FetchLimits) -> None:
         """These hold for requests from now on."""
         self._bounds = bounds
 
@@ -150,7 +150,7 @@ class GopherClient:
         method: str = "GET",
         body: bytes = b"",  # noqa: ARG002
         options: Options = PLAIN,
-        watch: Watch | None = None,
+        watch: FetchProgress | None = None,
     ) -> Exchange:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)

@@ -8,15 +8,15 @@ import ssl
 from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Timings
-from webcrawl.net.connection import Connection, MeteredAnswer
+from webcrawl.net.connection import HttpConnection, MeteredAnswer
 from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener
 from webcrawl.net.connection_pool import ConnectionPool, Deadlines, Key
 from webcrawl.net.errors import ConnectTimeout, EmptyAnswer, FetchError, Http2Only, TimedOut, TlsFailed
-from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_framing import Head
-from webcrawl.net.http_request import Headers, RequestWriter, Target, parse_target, with_fields
-from webcrawl.net.identity.request_signing import RequestSigning
-from webcrawl.net.protocols import PLAIN, Access, Bounds, Options, Watch
+from webcrawl.net.http_request import Headers, RequestTarget, RequestWriter, parse_target, with_fields
+from webcrawl.net.identity.request_signing import RequestSigner
+from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.proxy import ProxiedOpener, whole_url, with_credentials
 from webcrawl.net.reading_limits import BASE, MOST, Claim
 from webcrawl.net.shortage import until
@@ -37,16 +37,16 @@ class Visit:
     """One request on its way, by whatever connection."""
 
     key: Key
-    target: Target
+    target: RequestTarget
     head: bytes
     body: bytes
     method: str
-    bounds: Bounds
+    bounds: FetchLimits
     options: Options
     claim: Claim | None
     timings: Timings
     deadline: float  # in the loop's time
-    watch: Watch | None
+    watch: FetchProgress | None
 
 
 class HttpClient:
@@ -55,14 +55,14 @@ class HttpClient:
     def __init__(
         self,
         access: Access,
-        bounds: Bounds,
+        bounds: FetchLimits,
         *,
         user_agent: str,
         keep_at_most: int = 256,
         tls: ssl.SSLContext | None = None,
         http2: Http2Offers | None = None,
         contact: str = "",
-        signing: RequestSigning | None = None,
+        signing: RequestSigner | None = None,
     ) -> None:
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
@@ -77,7 +77,7 @@ class HttpClient:
         self._deadlines = Deadlines(bounds, access.clock)
         self.counters = Counters()
 
-    def use(self, bounds: Bounds) -> None:
+    def use(self, bounds: FetchLimits) -> None:
         """These hold for requests from now on."""
         self._bounds = bounds
         self._deadlines.use(bounds)
@@ -95,7 +95,7 @@ class HttpClient:
         method: str = "GET",
         body: bytes = b"",
         options: Options = PLAIN,
-        watch: Watch | None = None,
+        watch: FetchProgress | None = None,
     ) -> Exchange:
         """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
 
@@ -130,7 +130,7 @@ class HttpClient:
         answer = (
             self._metered(connection, base, method, claim)
             if self._bandwidth.rate or (claim is not None and claim.may_wait)
-            else Answer(base, bodiless=method == "HEAD", claim=claim)
+            else AnswerParser(base, bodiless=method == "HEAD", claim=claim)
         )
         try:
             connection, answer, asked, message = await self._ask(visit, connection, answer, reused=reused)
@@ -151,7 +151,7 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    def _put_away(self, key: Key, connection: Connection, keep: float, watch: Watch | None) -> None:
+    def _put_away(self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None) -> None:
         if connection.open:
             if keep > 0:
                 self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
@@ -160,7 +160,7 @@ class HttpClient:
         elif connection.unasked:
             self._pool.distrust(key)
 
-    def _unanswered(self, key: Key, connection: Connection, error: FetchError, *, reused: bool) -> None:
+    def _unanswered(self, key: Key, connection: HttpConnection, error: FetchError, *, reused: bool) -> None:
         connection.abort()
         self._deadlines.remove(connection)
         ended = isinstance(error, EmptyAnswer)
@@ -174,8 +174,8 @@ class HttpClient:
             self.http2.turned_down(key)
 
     async def _ask(
-        self, visit: Visit, connection: Connection, answer: Answer, *, reused: bool
-    ) -> tuple[Connection, Answer, float, Message]:
+        self, visit: Visit, connection: HttpConnection, answer: AnswerParser, *, reused: bool
+    ) -> tuple[HttpConnection, AnswerParser, float, Message]:
         """Return the answer by this connection, or by a second one if the server wants HTTP/2. Raise FetchError."""
         self._deadlines.add(connection, visit.deadline)
         asked, http2 = self._clock(), connection.http2
@@ -195,8 +195,8 @@ class HttpClient:
         return connection, answer, asked, message
 
     async def _once_more(
-        self, visit: Visit, connection: Connection, error: FetchError, *, reused: bool
-    ) -> tuple[Connection, Answer, float, Message]:
+        self, visit: Visit, connection: HttpConnection, error: FetchError, *, reused: bool
+    ) -> tuple[HttpConnection, AnswerParser, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
         target, proxy = visit.target, visit.options.proxy
         can_help = not reused and visit.method in SAFE and self.http2.may_help(visit.key, error, connection)
@@ -211,7 +211,7 @@ class HttpClient:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
 
-    async def _by_http2(self, visit: Visit, head: Head) -> tuple[Connection, Answer, float, Message] | None:
+    async def _by_http2(self, visit: Visit, head: Head) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
         """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL; None if its own answer is all that there is."""
         if visit.method not in SAFE or not self.http2.may_be_spoken(visit.key) or not _may_want_http2(head):
             return None
@@ -225,8 +225,8 @@ class HttpClient:
         return found
 
     async def _ask_second(
-        self, visit: Visit, second: Connection | None
-    ) -> tuple[Connection, Answer, float, Message] | None:
+        self, visit: Visit, second: HttpConnection | None
+    ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
         """The answer by a second connection; None if that does not speak HTTP/2 either. Raises FetchError."""
         if second is None:
             return None
@@ -248,20 +248,20 @@ class HttpClient:
             self._deadlines.remove(second)
         return second, answer, asked, message
 
-    def _claim(self, bounds: Bounds, options: Options) -> Claim | None:
+    def _claim(self, bounds: FetchLimits, options: Options) -> Claim | None:
         """Return the claim of a body that may be longer than others; in most crawls a sitemap's alone."""
         longest = MOST if options.long and not bounds.strict else 0
         spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
         return Claim(self._room, spare, may_wait=longest <= bounds.truncate) if spare > 0 else None
 
-    def _metered(self, connection: Connection, base: int, method: str, claim: Claim | None) -> Answer:
+    def _metered(self, connection: HttpConnection, base: int, method: str, claim: Claim | None) -> AnswerParser:
         """`base`: bytes of a body that need no room."""
         if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
         bodiless = method == "HEAD"
         return MeteredAnswer(self._bandwidth, connection, self._clock, base, bodiless=bodiless, claim=claim)
 
-    async def _connected(self, visit: Visit) -> Connection:
+    async def _connected(self, visit: Visit) -> HttpConnection:
         http2 = self.http2.offered(visit.key, visit.target.host)
         try:
             connection = await self._open(visit, http2=http2)
@@ -281,7 +281,7 @@ class HttpClient:
             self.http2.declined(visit.key)
         return connection
 
-    async def _second(self, visit: Visit, *, by_page: bool = False) -> Connection | None:
+    async def _second(self, visit: Visit, *, by_page: bool = False) -> HttpConnection | None:
         """A connection that was offered HTTP/2; None if this does not help either. `by_page`: after an answer."""
         try:
             connection = await self._open(visit, http2=True)
@@ -295,7 +295,7 @@ class HttpClient:
         self.http2.learn(visit.key, visit.target.host, speaks=connection.http2 is not None, by_page=by_page)
         return connection
 
-    async def _open(self, visit: Visit, *, http2: bool) -> Connection:
+    async def _open(self, visit: Visit, *, http2: bool) -> HttpConnection:
         target, timings, deadline, options = visit.target, visit.timings, visit.deadline, visit.options
         if options.proxy is not None:
             connection = await self._proxied.open(options.proxy, target, options, timings, deadline, http2=http2)
@@ -345,7 +345,7 @@ def _by_way(key: Key, options: Options) -> Key:
 
 
 def _exchange(
-    url: str, request: bytes, started: float, timings: Timings, connection: Connection, message: Message
+    url: str, request: bytes, started: float, timings: Timings, connection: HttpConnection, message: Message
 ) -> Exchange:
     head, protocol = message.head, ""
     if connection.http2 is not None:

@@ -1,7 +1,7 @@
 """HTTP/2 on one connection, one request at a time: answers are put into HTTP/1.1's form, and read like all others.
 
-`h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the Answer that reads HTTP/1.1:
-bounds, truncation and errors are the same.
+`h2` knows the protocol's states, windows and compressed headers. Each answer is fed to the AnswerParser that reads
+HTTP/1.1: bounds, truncation and errors are the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from h2.exceptions import DenialOfServiceError, H2Error, InvalidBodyLengthError
 from h2.settings import SettingCodes, Settings
 
 from webcrawl.net.errors import BadHead, EmptyAnswer, FetchError, HeadTooLong, NotHttp
-from webcrawl.net.http_answer import Answer, Message
+from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_framing import MAX_HEAD, status_line
 
 WINDOW = 1 << 18  # bytes of a body that the server may send before we have read any
@@ -94,7 +94,7 @@ class Session:
             raise EmptyAnswer(f"no request is possible: {error}") from error
         return h2.data_to_send()
 
-    def feed(self, data: bytes, answer: Answer) -> Message | None:
+    def feed(self, data: bytes, answer: AnswerParser) -> Message | None:
         """Read what arrived; returns the message once it is finished; raises FetchError."""
         return self._feed(data, answer)
 
@@ -106,7 +106,7 @@ class Session:
             self._over = True
         return not self._over
 
-    def _feed(self, data: bytes, answer: Answer | None) -> Message | None:
+    def _feed(self, data: bytes, answer: AnswerParser | None) -> Message | None:
         self._buffer += data
         message: Message | None = None
         try:
@@ -141,7 +141,7 @@ class Session:
         del buffer[:size]
         return frame
 
-    def _read(self, frame: bytes, answer: Answer | None) -> Message | None:
+    def _read(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
         self._frames += 1 + (len(frame) // _SETTING if frame[3] == _SETTINGS else 0)
         if self._frames > FRAMES + (answer.received // EACH if answer is not None else 0):
             raise _Broken(HeadTooLong(f"{self._frames} frames"))
@@ -168,7 +168,7 @@ class Session:
             message = message or found
         return message
 
-    def _hear(self, event: Event, answer: Answer | None) -> Message | None:
+    def _hear(self, event: Event, answer: AnswerParser | None) -> Message | None:
         if isinstance(event, WindowUpdated | RemoteSettingsChanged):
             self._send_rest()
             return None
@@ -187,7 +187,7 @@ class Session:
                 return answer.lost(reset=isinstance(event, StreamReset))
         return None
 
-    def _goes_away(self, frame: bytes, answer: Answer | None) -> Message | None:
+    def _goes_away(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
         """The server ends the connection, after this stream or before it."""
         self._over = True
         if len(frame) < _GOAWAY_LEAST:
@@ -195,7 +195,7 @@ class Session:
         last = int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFF_FFFF
         return answer.lost(reset=True) if answer is not None and last < self._stream else None
 
-    def _mismatch(self, frame: bytes, answer: Answer | None) -> Message | None:
+    def _mismatch(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
         """A body that is longer or shorter than its length: h2 goes no further, but HTTP/1.1's reader does."""
         self._over = True
         if answer is None:

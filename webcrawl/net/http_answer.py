@@ -25,7 +25,7 @@ _TELLING = frozenset((b"content-length", b"transfer-encoding", b"content-encodin
 
 
 @dataclass(slots=True)
-class Framing:
+class BodyFraming:
     """The way to read the data after the head."""
 
     chunked: bool
@@ -34,7 +34,7 @@ class Framing:
     persistent: bool  # whether the connection may be reused
 
 
-def frame(head: Head, *, bodiless: bool = False) -> Framing:
+def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
     """The framing that this head declares; `bodiless`: the response to HEAD."""
     told: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
@@ -45,17 +45,17 @@ def frame(head: Head, *, bodiless: bool = False) -> Framing:
     persistent = b"close" not in options and (head.version == "1.1" or b"keep-alive" in options)
     codings = told.get(b"content-encoding", [])
     if bodiless or head.status in (204, 304):
-        return Framing(chunked=False, length=0, codings=codings, persistent=persistent)
+        return BodyFraming(chunked=False, length=0, codings=codings, persistent=persistent)
     if transfer := told.get(b"transfer-encoding"):
         chunked = transfer[-1] == b"chunked"
         while transfer[-1:] == [b"chunked"]:
             transfer.pop()
         # Transfer codings wrap the content codings and are decoded in the same way.
         codings = codings + transfer
-        return Framing(chunked=chunked, length=None, codings=codings, persistent=persistent and chunked)
+        return BodyFraming(chunked=chunked, length=None, codings=codings, persistent=persistent and chunked)
     lengths = told.get(b"content-length")
     length = int(lengths[0]) if lengths else None
-    return Framing(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
+    return BodyFraming(chunked=False, length=length, codings=codings, persistent=persistent and length is not None)
 
 
 def _tokens(value: bytes) -> list[bytes]:
@@ -226,7 +226,7 @@ class Message:
 _MAX_INTERIM = 10  # 1xx responses before the final one
 
 
-class Answer:
+class AnswerParser:
     """Feed it what arrives until it returns the message; an unusable response raises BadAnswer."""
 
     __slots__ = ("_bodiless", "_buffer", "_claim", "_interim", "_message", "_seen", "_truncate")

@@ -87,7 +87,7 @@ def is_named(host: str, bound_to: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClientLimits:
     """The bounds for clients of a server."""
 
     connections: int  # at once: then the oldest gives way, which has had its time
@@ -100,9 +100,9 @@ class Limits:
 class Listener:
     """Serves a port on the crawl's event loop. `make` makes what a new connection is to be."""
 
-    def __init__(self, listening: socket.socket, make: Callable[[], Connection]) -> None:
+    def __init__(self, listening: socket.socket, make: Callable[[], ServerConnection]) -> None:
         self._socket, self._make = listening, make
-        self.open: dict[Connection, None] = {}  # the oldest first
+        self.open: dict[ServerConnection, None] = {}  # the oldest first
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -116,12 +116,12 @@ class Listener:
             one.abort()
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """One request, one answer. A subclass answers in `head_received`, before the body is read, or in `received`."""
 
     too_long_head = "431 Request Header Fields Too Large"
 
-    def __init__(self, others: dict[Connection, None], limits: Limits) -> None:
+    def __init__(self, others: dict[ServerConnection, None], limits: ClientLimits) -> None:
         self._others, self._limits = others, limits
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None

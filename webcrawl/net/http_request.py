@@ -52,7 +52,7 @@ _URL = re.compile(
 _PORTS = {"http": 80, "https": 443}
 
 
-class Target(NamedTuple):
+class RequestTarget(NamedTuple):
     """The server and what to request; userinfo and fragment are never sent."""
 
     secure: bool
@@ -62,7 +62,7 @@ class Target(NamedTuple):
     path: str  # and query: the request line's origin-form
 
 
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> RequestTarget:
     """Parse an absolute http or https URL; raises BadUrl."""
     match = _URL.fullmatch(url)
     if match is None:
@@ -73,7 +73,7 @@ def parse_target(url: str) -> Target:
     if not 0 < port < 65536:
         raise BadUrl(f"no such port: {port}")
     authority = host if port == _PORTS[scheme] else f"{host}:{port}"
-    return Target(scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or ""))
+    return RequestTarget(scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or ""))
 
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -103,7 +103,9 @@ class RequestWriter:
         self._ours = _OURS | _SIGNATURE if signed else _OURS
         self._usual = b"".join(_line(name, value) for name, value in self._defaults)
 
-    def head(self, target: Target, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0) -> bytes:
+    def head(
+        self, target: RequestTarget, headers: Headers = (), *, method: str = "GET", keep: bool, length: int = 0
+    ) -> bytes:
         """The head for this target. `headers` replace the defaults, except those that frame the message."""
         if not _METHOD.fullmatch(method):
             raise BadUrl(f"not a method: {method[:40]!r}")

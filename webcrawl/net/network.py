@@ -17,9 +17,9 @@ from webcrawl.net.ftp import FtpClient
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
-from webcrawl.net.identity.request_signing import RequestSigning, form_and_origin
+from webcrawl.net.identity.request_signing import RequestSigner, form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
-from webcrawl.net.protocols import Access, Bounds
+from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
@@ -66,12 +66,12 @@ class Network:
         for client in (self.http, self.ftp, self.gopher):
             client.use(bounds)
 
-    def _signing(self, values: Mapping[str, Any]) -> RequestSigning | None:
+    def _signing(self, values: Mapping[str, Any]) -> RequestSigner | None:
         """The key's file is read once: another key is for the next run."""
         if not values["BOT_KEY"]:
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
-        return RequestSigning(SigningKey.read(values["BOT_KEY"]), origin, form=form, now=self.access.now)
+        return RequestSigner(SigningKey.read(values["BOT_KEY"]), origin, form=form, now=self.access.now)
 
     async def close(self) -> None:
         self.shortage.close()
@@ -80,11 +80,11 @@ class Network:
         await self.resolver.close()
 
 
-def _bounds(values: Mapping[str, Any]) -> Bounds:
+def _bounds(values: Mapping[str, Any]) -> FetchLimits:
     """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
     truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
-    return Bounds(
+    return FetchLimits(
         most if strict else truncate,
         values["DOWNLOAD_TIMEOUT"],
         strict,

@@ -32,7 +32,7 @@ STRICTEST = 8.0  # times as many points at most
 CALM = 3600.0  # seconds after which ENOUGH is enough again
 
 
-class Record(Enum):
+class HostPast(Enum):
     """The past of a host that fails now."""
 
     KNOWN = "it answered last time"
@@ -41,13 +41,13 @@ class Record(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedDownload:
     """A download that failed with DOUBT, NO_NAME or NO_ROUTE."""
 
     host: str
     address: str  # empty if it is not known; hosts of one address count as one, like those of a domain
     sign: Sign
-    record: Record
+    record: HostPast
 
 
 class Detector:
@@ -69,12 +69,12 @@ class Detector:
         self._began = 0.0
         self._factor, self._raised = 1.0, 0.0
 
-    def failed(self, failure: Failure, begun: float, now: float) -> bool:
+    def failed(self, failure: FailedDownload, begun: float, now: float) -> bool:
         """A download that lasted from `begun` until now failed. Returns True if an outage is recognised by it."""
         record = failure.record
         if self.out:
             self.failures += 1
-            if record is Record.KNOWN and begun >= self._began:
+            if record is HostPast.KNOWN and begun >= self._began:
                 self._points = max(self._points - 1.0, 0.0)
             return False
         if self._points and now - self._began > WINDOW:
@@ -86,7 +86,7 @@ class Detector:
         domain, address = self._domain(failure.host), failure.address
         if points and domain not in self._unrelated and address not in self._unrelated:
             self._unrelated.update((domain, address) if address else (domain,))
-            self._known += record is Record.KNOWN
+            self._known += record is HostPast.KNOWN
             self._points += points
             self.stirred = True
         if self._points < ENOUGH * self._factor:
@@ -115,13 +115,13 @@ class Detector:
         self._calm()
         return True
 
-    def _worth(self, failure: Failure, begun: float) -> float:
+    def _worth(self, failure: FailedDownload, begun: float) -> float:
         if failure.sign is Sign.NO_ROUTE:
             return NO_ROUTE
-        if failure.sign is Sign.NO_NAME and failure.record is not Record.KNOWN:
+        if failure.sign is Sign.NO_NAME and failure.record is not HostPast.KNOWN:
             return 0.0  # lists are full of names that nobody has
-        new = failure.record is Record.NEW
-        if failure.record is Record.KNOWN or (new and not self.answered_at):  # nobody has answered so far
+        new = failure.record is HostPast.NEW
+        if failure.record is HostPast.KNOWN or (new and not self.answered_at):  # nobody has answered so far
             return self._known_worth()
         # Of a thousand hosts that are asked at once, all dead ones time out at once too: after others have answered.
         if not new or begun <= self.answered_at or self._new >= NEW_IN_ALL:

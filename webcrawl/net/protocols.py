@@ -16,7 +16,7 @@ from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http_request import Headers, host_port
-from webcrawl.net.reading_limits import Bandwidth, Room
+from webcrawl.net.reading_limits import Bandwidth, BodyRoom
 from webcrawl.net.shortage import Shortage
 
 Clock = Callable[[], float]  # seconds since some fixed time
@@ -66,7 +66,7 @@ class Access:
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
     families: Families = field(default_factory=Families, kw_only=True)
     bandwidth: Bandwidth = field(default_factory=Bandwidth, kw_only=True)
-    room: Room = field(default_factory=Room, kw_only=True)  # in memory, for large bodies
+    room: BodyRoom = field(default_factory=BodyRoom, kw_only=True)  # in memory, for large bodies
 
 
 # Seconds after the request in which nothing need have come: for so long a silent host holds a slot
@@ -75,7 +75,7 @@ GRACE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class FetchLimits:
     """The limits of one fetch."""
 
     truncate: int = 2 * 2**20  # bytes of a decoded body
@@ -84,7 +84,7 @@ class Bounds:
     grace: float = GRACE
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
-    def asked(self, options: Options) -> Bounds:
+    def asked(self, options: Options) -> FetchLimits:
         """The bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
         timeout, strict = options.timeout or self.timeout, strict and not options.cut
@@ -102,7 +102,7 @@ class Bounds:
         return asked + self.grace + received / self.rate if self.rate else float("inf")
 
 
-class Source(Protocol):
+class AnswerSource(Protocol):
     """A connection that an answer comes by."""
 
     @property
@@ -111,10 +111,10 @@ class Source(Protocol):
         ...
 
 
-class Watch(Protocol):
+class FetchProgress(Protocol):
     """Follows a fetch from outside: the client puts here where the answer comes from, and how far it has got."""
 
-    source: Source | None
+    source: AnswerSource | None
     timings: Timings | None
 
     @property
@@ -139,7 +139,7 @@ class ProtocolModule(Protocol):
         method: str = "GET",
         body: bytes = b"",
         options: Options = PLAIN,
-        watch: Watch | None = None,
+        watch: FetchProgress | None = None,
     ) -> Exchange:
         """The answer, whatever its status, within bounds of bytes and time; raises FetchError."""
         ...

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import unquote, urlsplit
 
-from webcrawl.base.doubling import Doubling, wait_after
+from webcrawl.base.doubling import DoublingWait, wait_after
 from webcrawl.base.model import Timings
-from webcrawl.net.connection import Connection
+from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.errors import (
@@ -32,8 +32,8 @@ from webcrawl.net.errors import (
     TlsTimeout,
     TunnelRefused,
 )
-from webcrawl.net.http_answer import Answer, Message
-from webcrawl.net.http_request import Target, host_port
+from webcrawl.net.http_answer import AnswerParser, Message
+from webcrawl.net.http_request import RequestTarget, host_port
 from webcrawl.net.protocols import Access, Clock, Options, Proxy
 
 logger = logging.getLogger(__name__)
@@ -61,10 +61,10 @@ def parse_proxy(url: str, auth: bytes = b"") -> Proxy:
     return Proxy(host, port or _PORT, auth)
 
 
-def whole_url(target: Target) -> Target:
+def whole_url(target: RequestTarget) -> RequestTarget:
     """The target for a request line in absolute form (RFC 9112 3.2.2)."""
     secure, host, port, authority, path = target
-    return Target(secure, host, port, authority, f"http://{authority}{path}")
+    return RequestTarget(secure, host, port, authority, f"http://{authority}{path}")
 
 
 def with_credentials(head: bytes, proxy: Proxy) -> bytes:
@@ -72,7 +72,7 @@ def with_credentials(head: bytes, proxy: Proxy) -> bytes:
     return head[:-2] + b"Proxy-Authorization: %b\r\n\r\n" % proxy.auth if proxy.auth else head
 
 
-def connect_head(target: Target, proxy: Proxy, user_agent: str) -> bytes:
+def connect_head(target: RequestTarget, proxy: Proxy, user_agent: str) -> bytes:
     """Asks for a tunnel (RFC 9110 9.3.6)."""
     server = host_port(target.host, target.port)
     return with_credentials(
@@ -80,7 +80,7 @@ def connect_head(target: Target, proxy: Proxy, user_agent: str) -> bytes:
     )
 
 
-class TunnelAnswer(Answer):
+class TunnelAnswer(AnswerParser):
     """The answer to CONNECT, which ends with its head. Its connection stays open if it is 2xx, even in HTTP/1.0."""
 
     __slots__ = ()
@@ -118,7 +118,7 @@ KNOWN = 1024  # proxies, and hosts per proxy, that are remembered: sessions may 
 @dataclass(slots=True)
 class _State:
     until: float = 0.0  # no request before that
-    pause: Doubling = field(default_factory=lambda: Doubling(SHORTEST, LONGEST))
+    pause: DoublingWait = field(default_factory=lambda: DoublingWait(SHORTEST, LONGEST))
     worked: float = 0.0  # when it last got an answer from a server
     told: float = float("-inf")  # when it was last said that it is away,
     doubted: float = float("-inf")  # and when, that it may have failed
@@ -205,8 +205,15 @@ class ProxiedOpener:
         self._proxies = Proxies(access.clock)
 
     async def open(
-        self, proxy: Proxy, target: Target, options: Options, timings: Timings, deadline: float, *, http2: bool = False
-    ) -> Connection:
+        self,
+        proxy: Proxy,
+        target: RequestTarget,
+        options: Options,
+        timings: Timings,
+        deadline: float,
+        *,
+        http2: bool = False,
+    ) -> HttpConnection:
         """Connect through the proxy; raises FetchError, of which ProxyFailed charges nobody."""
         self._check(target)
         self._proxies.check(proxy)
@@ -224,18 +231,18 @@ class ProxiedOpener:
         connection.ip = ""  # the proxy's is not the server's
         return connection
 
-    def answered(self, proxy: Proxy, target: Target, status: int) -> None:
+    def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
         """An answer has come; raises ProxyFailed if it is the proxy's own demand for other credentials."""
         if status == 407 and not target.secure:
             raise self._proxies.failed(proxy, "407 to a request")
         if target.secure or status not in _GATEWAY:
             self._proxies.worked(proxy, target.host)
 
-    def unanswered(self, proxy: Proxy, target: Target, error: FetchError) -> FetchError:
+    def unanswered(self, proxy: Proxy, target: RequestTarget, error: FetchError) -> FetchError:
         """No answer has come: the error to raise. Within a tunnel it is the server's."""
         return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
 
-    def _check(self, target: Target) -> None:
+    def _check(self, target: RequestTarget) -> None:
         """Refuse what can be seen to lead inside: ports of other services, addresses, this machine's own name."""
         if not self._access.ports.allow("https" if target.secure else "http", target.port):
             raise PortRefused(f"port {target.port} is not for a web server")
@@ -246,7 +253,7 @@ class ProxiedOpener:
         for address in known.addresses if known is not None else ():
             self._access.guard.check(address, target.port)
 
-    async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> Connection:
+    async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> HttpConnection:
         try:
             async with asyncio.timeout_at(deadline):
                 addresses = await _addresses(proxy)
@@ -256,7 +263,7 @@ class ProxiedOpener:
         except (OSError, UnicodeError, ConnectFailed) as error:
             raise self._proxies.failed(proxy, error) from error
 
-    async def _tunnel(self, connection: Connection, proxy: Proxy, target: Target, deadline: float) -> None:
+    async def _tunnel(self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float) -> None:
         head, why = connect_head(target, proxy, self._user_agent), f"CONNECT {target.host}:{target.port}"
         error: FetchError
         try:

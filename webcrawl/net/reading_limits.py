@@ -5,14 +5,9 @@ that is handed out takes as many bytes from the bucket as answers had lately; wh
 it is finished. While the bucket is empty no request is handed out, so small answers never wait. An answer that is
 longer than FREE is not read on while the bucket is empty (docs/decisions/net-connections.md).
 
-`Room` is what bodies have beyond their first 2 MiB: so much for all of them together. A sitemap that finds none left
-is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers send no more while nobody
-reads. So memory has a bound, however many large bodies are on their way.
-
-The download that began to need room first may always go on, as long as no other download is complete: nobody else
-would ever give room back. So downloads cannot wait for each other for ever. Complete ones are being processed and
-give back theirs soon, unless they wait for a download themselves: after PATIENCE seconds a download goes on in any
-case.
+`BodyRoom` holds what all bodies together may have beyond their first 2 MiB. A sitemap that finds no room left is
+truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers send no more while nobody reads.
+So memory has a bound, however many large bodies are on their way.
 """
 
 from __future__ import annotations
@@ -34,7 +29,7 @@ WINDOW = 8  # a connection's buffer in the kernel takes this part of a second's 
 NARROW, WIDE = 32_768, 4 << 20  # but not less than NARROW; more than WIDE is the system's own affair
 
 
-class Held(Protocol):
+class PausableAnswer(Protocol):
     """An answer that can be told not to be read for a while."""
 
     def hold(self) -> None: ...
@@ -54,7 +49,7 @@ class Bandwidth:
         self._reserved = 0.0  # bytes taken for answers that have not come yet
         self._open = 0  # requests handed out
         self._sum, self._ends = FIRST_GUESS, 1.0  # bytes of earlier answers, and their number, both fading
-        self._waiting: deque[Held] = deque()
+        self._waiting: deque[PausableAnswer] = deque()
         self._portion = 1
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0  # when it fires, by the clock
@@ -105,7 +100,7 @@ class Bandwidth:
             self._judge()
         return self._level < 0
 
-    def wait(self, answer: Held) -> None:
+    def wait(self, answer: PausableAnswer) -> None:
         """Reads on when there is room."""
         answer.hold()
         self._waiting.append(answer)
@@ -177,7 +172,7 @@ STEP = 1 << 20
 PATIENCE = 60.0  # seconds
 
 
-class Room:
+class BodyRoom:
     """What is left of it, who loads into it, and who waits for some."""
 
     __slots__ = ("_complete", "_free", "_is_stuck", "_loading", "_loop", "_moved", "_returned", "_timer", "_waiting")
@@ -266,7 +261,7 @@ class Claim:
 
     __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
 
-    def __init__(self, room: Room, spare: int, *, may_wait: bool = False) -> None:
+    def __init__(self, room: BodyRoom, spare: int, *, may_wait: bool = False) -> None:
         """`spare`: bytes that it may have at most. `may_wait`: it waits for them, if there are none."""
         self._room, self._spare, self._taken = room, spare, 0
         self.may_wait, self._is_loaded = may_wait, False
@@ -313,7 +308,7 @@ class Claim:
             self._room.give_back(self._taken, was_loaded=self._is_loaded)
 
 
-def claim_of(room: Room, most: int) -> Claim | None:
+def claim_of(room: BodyRoom, most: int) -> Claim | None:
     """Return the claim of a body that may have so many bytes; None if it needs no room."""
     return Claim(room, most - BASE, may_wait=True) if most > BASE else None
 

@@ -172,7 +172,7 @@ class RobotsSaid:
         return tuple(Statement(ROBOTS, name, said) for name, said in found if said)
 
 
-class Collecting:
+class GroupReader:
     """Collects the lines of one group."""
 
     def __init__(self) -> None:
@@ -213,7 +213,7 @@ class Collecting:
         return tuple(self._licenses)
 
 
-def said_by(group: Collecting | None, everybody: Collecting | None) -> RobotsSaid | None:
+def said_by(group: GroupReader | None, everybody: GroupReader | None) -> RobotsSaid | None:
     """The preferences collected from a group, with the licences that are in none; None without any."""
     if group is None and everybody is None:
         return None
@@ -313,13 +313,13 @@ class _Group:
     named: bool = False
     rules: dict[str, bool] = field(default_factory=dict)
     crawl_delay: float = 0.0
-    said: Collecting | None = None
+    said: GroupReader | None = None
 
     def take(self, kind: str, value: bytes) -> None:
         if kind == "crawl-delay":
             self.crawl_delay = _seconds(value)
         elif kind in SAID:
-            self.said = self.said or Collecting()  # few files say anything of the use of pages
+            self.said = self.said or GroupReader()  # few files say anything of the use of pages
             self.said.add(kind, value)
         elif pattern := pattern_of(value):
             self.add(pattern, allow=kind == "allow")

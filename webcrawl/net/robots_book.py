@@ -17,12 +17,12 @@ from webcrawl.net.robots_entry import (
     HOUR,
     KEEP,
     NOT_MODIFIED,
-    Away,
-    Entry,
     Fresh,
-    Head,
     Heard,
-    Meaning,
+    RobotsEffect,
+    RobotsEntry,
+    RobotsHead,
+    RobotsOutage,
     RobotsTable,
     Row,
     entry_of,
@@ -42,10 +42,10 @@ MEMORY, HOSTS = 32 << 20, 2**18
 ORIGINS = 100  # of one host, that are shown
 NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
 ABSENT = 4096  # origins known to have no row: a new host is looked for four times until its robots.txt has come
-NO_HEAD = Head()
+NO_HEAD = RobotsHead()
 
 
-class Verdict(Enum):
+class RobotsDecision(Enum):
     """The decision on a URL."""
 
     ALLOWED = "fetch it"
@@ -78,7 +78,7 @@ class RobotsBook:
         self._table, self._agent, self._room = table, agent, memory
         self._sitemaps, self._lazily = sitemaps, lazily
         self.change(retry_wait=retry_wait, patience=patience)
-        self._entries: OrderedDict[str, Entry] = OrderedDict()
+        self._entries: OrderedDict[str, RobotsEntry] = OrderedDict()
         self._absent: set[str] = set()
         self._weight = 0
         self.counters: Counter[str] = Counter()
@@ -91,25 +91,25 @@ class RobotsBook:
         """Origins in memory."""
         return len(self._entries)
 
-    def verdict(self, url: str, now: float) -> Verdict:
+    def verdict(self, url: str, now: float) -> RobotsDecision:
         """Decide what to do with a canonical URL that is due."""
         if not url.startswith(SCHEMES):
-            return Verdict.ALLOWED
+            return RobotsDecision.ALLOWED
         origin = origin_of(url)
         if url.endswith(_PATH) and url == robots_url(origin):  # RFC 9309 2.2.2: implicitly allowed
-            return Verdict.ALLOWED
+            return RobotsDecision.ALLOWED
         entry = self._entry(origin)
         if entry is None or entry.looks_early(now) or (entry.until <= now and not entry.owes_now(now)):
-            return Verdict.FETCH
+            return RobotsDecision.FETCH
         if entry.rules is None:
-            return Verdict.WAIT if entry.tries else Verdict.UNREACHABLE
+            return RobotsDecision.WAIT if entry.tries else RobotsDecision.UNREACHABLE
         if not entry.rules.allowed(url):
-            return Verdict.FORBIDDEN
+            return RobotsDecision.FORBIDDEN
         entry.owes = False
         entry.asked += 1
-        return Verdict.ALLOWED
+        return RobotsDecision.ALLOWED
 
-    def would_say(self, url: str, now: float) -> Verdict:
+    def would_say(self, url: str, now: float) -> RobotsDecision:
         """The verdict, for whoever watches."""
         entry = self._entry(origin_of(url))
         before = (entry.owes, entry.asked) if entry is not None else (False, 0)
@@ -150,7 +150,7 @@ class RobotsBook:
         """Schemes and ports of a host of whose robots.txt something is known, for whoever watches."""
         return self._table.origins(host, ORIGINS)
 
-    def in_force(self, origin: str) -> Entry | None:
+    def in_force(self, origin: str) -> RobotsEntry | None:
         """The knowledge of an origin's robots.txt, for whoever watches; None if nothing is."""
         return self._entry(origin)
 
@@ -168,31 +168,31 @@ class RobotsBook:
             return Validators()
         return fresh.validators
 
-    def answered(self, origin: str, status: int, body: bytes, now: float, head: Head = NO_HEAD) -> Heard:
+    def answered(self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
         before = self._entry(origin)
         what = meaning(status)
         if status == NOT_MODIFIED and before is not None and before.rules is not None:
-            what = Meaning.SAME
+            what = RobotsEffect.SAME
         self.counters[what.name.lower()] += 1
         self._table.sweep(now - self._useful)
-        if what is Meaning.SHUT:
+        if what is RobotsEffect.SHUT:
             self._keep(origin, self._failed(before, now))
             return Heard(what)
-        if what is Meaning.SAME and before is not None and before.rules is not None:
+        if what is RobotsEffect.SAME and before is not None and before.rules is not None:
             rules, sitemaps, head = before.rules, [], head.completed(before.fresh)
             kept = before.fresh.sitemaps if before.fresh is not None else None
         else:
-            txt = parse(body if what is Meaning.READ else b"", self._agent)
+            txt = parse(body if what is RobotsEffect.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
-        self._keep(origin, Entry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)))
+        self._keep(origin, RobotsEntry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)))
         if self._lazily and (before is None or before.rules is None):
             sitemaps = []
         return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
 
     def _fresh(
-        self, before: Entry | None, rules: Rules, now: float, head: Head, sitemaps: tuple[str, ...] | None
+        self, before: RobotsEntry | None, rules: Rules, now: float, head: RobotsHead, sitemaps: tuple[str, ...] | None
     ) -> Fresh:
         """The time of the next look, by what is known of the file's changes."""
         if before is None or before.rules is None:
@@ -207,11 +207,11 @@ class RobotsBook:
 
     def restore(self, origin: str, row: Row) -> None:
         """Makes that what is known of it again."""
-        self._store(origin, *(row or (0.0, pack_away(Away(0, 0.0), None))))
+        self._store(origin, *(row or (0.0, pack_away(RobotsOutage(0, 0.0), None))))
         old = self._entries.pop(origin, None)
         self._weight -= old.weight if old is not None else 0
 
-    def _failed(self, before: Entry | None, now: float) -> Entry:
+    def _failed(self, before: RobotsEntry | None, now: float) -> RobotsEntry:
         """One more failure: wait longer than the last time, and in the end give up.
 
         Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for twice the planned
@@ -229,12 +229,12 @@ class RobotsBook:
         tries += 1
         left = since + self._patience - now
         if left <= 0 and tries >= TRIES:
-            return Entry(now + KEEP, None)
+            return RobotsEntry(now + KEEP, None)
         wait = self._wait(tries)
         until = now + (min(wait, left) if left > 0 else wait)
         # The host waits as long, and would otherwise have turns for its robots.txt only.
         fresh = before.fresh if before is not None else None
-        return Entry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
+        return RobotsEntry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
 
     def _wait(self, tries: int) -> float:
         """Seconds until the next try after so many."""
@@ -248,7 +248,7 @@ class RobotsBook:
             return seconds
         return max(seconds, other.rules.crawl_delay)
 
-    def _keep(self, origin: str, entry: Entry) -> None:
+    def _keep(self, origin: str, entry: RobotsEntry) -> None:
         self._store(origin, entry.until, row_of(entry, self._agent))
         self._remember(origin, entry)
 
@@ -256,7 +256,7 @@ class RobotsBook:
         self._table.set_robots(origin, until, row)
         self._absent.discard(origin)
 
-    def _entry(self, origin: str) -> Entry | None:
+    def _entry(self, origin: str) -> RobotsEntry | None:
         entry = self._entries.get(origin)
         if entry is not None:
             self._entries.move_to_end(origin)
@@ -275,7 +275,7 @@ class RobotsBook:
             self._remember(origin, entry)
         return entry
 
-    def _remember(self, origin: str, entry: Entry) -> None:
+    def _remember(self, origin: str, entry: RobotsEntry) -> None:
         old = self._entries.pop(origin, None)
         self._weight += entry.weight - (old.weight if old is not None else 0)
         self._entries[origin] = entry

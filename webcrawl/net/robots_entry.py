@@ -36,7 +36,7 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 MAX_HOPS = 5  # RFC 9309 2.3.1.2: follow at least five redirects in a row, also to other hosts
 
 
-class Meaning(Enum):
+class RobotsEffect(Enum):
     """The consequence of a robots.txt request for the host's URLs."""
 
     READ = "the body says what is allowed"
@@ -47,12 +47,12 @@ class Meaning(Enum):
 
 TOO_MANY = 429  # RFC 6585: says nothing about the file, only that we ask too often
 # By hundreds of the HTTP status. A 3xx counts only as a last hop: too many hops, or no valid Location.
-MEANINGS = {2: Meaning.READ, 3: Meaning.OPEN, 4: Meaning.OPEN, 5: Meaning.SHUT}
+MEANINGS = {2: RobotsEffect.READ, 3: RobotsEffect.OPEN, 4: RobotsEffect.OPEN, 5: RobotsEffect.SHUT}
 
 
-def meaning(status: int) -> Meaning:
+def meaning(status: int) -> RobotsEffect:
     """For an HTTP status or a model.Status; a failure (no address, refused, timeout) shuts."""
-    return MEANINGS.get(status // 100, Meaning.SHUT) if status != TOO_MANY else Meaning.SHUT
+    return MEANINGS.get(status // 100, RobotsEffect.SHUT) if status != TOO_MANY else RobotsEffect.SHUT
 
 
 def follows(status: int, hops: int) -> bool:
@@ -87,31 +87,33 @@ class Fresh:
         return self.soon != until or self.step != DAY or any(self.validators) or bool(self.sitemaps)
 
 
-class Head(NamedTuple):
+class RobotsHead(NamedTuple):
     """The hints of a robots.txt answer's head at its future."""
 
     validators: Validators = NONE
     max_age: float | None = None  # seconds; None if it does not say
 
-    def completed(self, before: Fresh | None) -> Head:
+    def completed(self, before: Fresh | None) -> RobotsHead:
         """The head after a 304: what it does not repeat still holds."""
         if before is None:
             return self
         return self._replace(validators=self.validators.completed(before.validators))
 
 
-def head_of(exchange: Exchange) -> Head:
+def head_of(exchange: Exchange) -> RobotsHead:
     """Read a head. Of a body that is not whole no validators are kept: its rules may not be all."""
     if exchange.names.isdisjoint(TOLD):
-        return Head()
+        return RobotsHead()
     headers = exchange.headers
     is_whole = 200 <= exchange.status < 300 and exchange.truncated in ("", "length")
     if not is_whole and exchange.status != NOT_MODIFIED:
-        return Head(NONE, max_age(headers))
-    return Head(validators(headers, exchange.started, longest=LONGEST), max_age(headers))
+        return RobotsHead(NONE, max_age(headers))
+    return RobotsHead(validators(headers, exchange.started, longest=LONGEST), max_age(headers))
 
 
-def look(now: float, before: Fresh | None, *, changed: bool, head: Head, sitemaps: tuple[str, ...] | None) -> Fresh:
+def look(
+    now: float, before: Fresh | None, *, changed: bool, head: RobotsHead, sitemaps: tuple[str, ...] | None
+) -> Fresh:
     """After an hour if the rules have just changed, and then at intervals that double up to a day.
 
     With a day begin those of which only one answer is known. What the server says counts within the same bounds.
@@ -154,13 +156,13 @@ _NOTHING = Rules({})
 class Heard:
     """The content of a robots.txt besides its rules."""
 
-    meaning: Meaning
+    meaning: RobotsEffect
     crawl_delay: float | None = None  # seconds, 0 for none; None if it was not heard
     sitemaps: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Entry:
+class RobotsEntry:
     """The state of an origin in memory."""
 
     until: float  # when robots.txt is to be fetched again
@@ -241,14 +243,14 @@ def _said(lines: list[str]) -> RobotsSaid | None:
     return RobotsSaid(fields, tuple(licenses)) if lines else None
 
 
-class Away(NamedTuple):
+class RobotsOutage(NamedTuple):
     """Since when an origin's robots.txt is unreachable, and how many tries have failed; none if it is given up."""
 
     tries: int
     since: float
 
 
-def pack_away(away: Away, rules: bytes | None) -> bytes:
+def pack_away(away: RobotsOutage, rules: bytes | None) -> bytes:
     """The row of an unreachable robots.txt, with the packed rules in force; None if there are none."""
     head = IS_AWAY + f"{away.tries} {away.since!r}".encode()
     return head if rules is None else head + IN_FORCE + rules
@@ -264,27 +266,27 @@ def pack_fresh(fresh: Fresh, rules: bytes) -> bytes:
 class RowParts(NamedTuple):
     """A row, split: whether robots.txt is away, the packed rules in force, and when they are looked at again."""
 
-    away: Away | None
+    away: RobotsOutage | None
     rules: bytes | None
     fresh: Fresh | None
 
 
-def row_of(entry: Entry, agent: str) -> bytes:
+def row_of(entry: RobotsEntry, agent: str) -> bytes:
     row = pack(entry.rules, agent) if entry.rules is not None else None
     if row is not None and entry.fresh is not None and entry.fresh.says_more(entry.until):
         row = pack_fresh(entry.fresh, row)
     if row is None or entry.tries:
-        row = pack_away(Away(entry.tries, entry.since), row)
+        row = pack_away(RobotsOutage(entry.tries, entry.since), row)
     return row
 
 
-def entry_of(until: float, row: bytes, agent: str) -> Entry | None:
+def entry_of(until: float, row: bytes, agent: str) -> RobotsEntry | None:
     """The entry that a row has kept; None if its rules are of no use to this crawler."""
     away, packed, fresh = split(row)
     rules = unpack(packed, agent) if packed is not None else None
     if away is not None:
-        return Entry(until, rules, away.tries, away.since, fresh=fresh)
-    return Entry(until, rules, fresh=fresh) if rules is not None else None
+        return RobotsEntry(until, rules, away.tries, away.since, fresh=fresh)
+    return RobotsEntry(until, rules, fresh=fresh) if rules is not None else None
 
 
 def split(row: bytes) -> RowParts:
@@ -293,11 +295,11 @@ def split(row: bytes) -> RowParts:
         return _freshness(None, row)
     head, in_force, rules = row[1:].partition(IN_FORCE)
     tries, since = head.split(b" ")
-    away = Away(int(tries), float(since))
+    away = RobotsOutage(int(tries), float(since))
     return _freshness(away, rules) if in_force else RowParts(away, None, None)
 
 
-def _freshness(away: Away | None, rules: bytes) -> RowParts:
+def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
     if not rules.startswith(tuple(IS_FRESH.values())):
         return RowParts(away, rules, None)
     try:

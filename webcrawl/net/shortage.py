@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ MOST = 1000  # connections kept for hosts that wait: over TLS each takes 45 KB
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ConnectionRoom:
     """Connections that fit below the limit."""
 
     fetches: int  # at once
@@ -102,7 +102,7 @@ def worth_keeping(queues: int, fetches: int, factor: float) -> int:
     return max(queues, min(int(factor * fetches), MOST))
 
 
-def room(limit: int, used: int, fetches: int, kept: int) -> Room:
+def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
     """Fit the wanted fetches and kept connections below the limit; `fetches` = 0 wants as many as possible.
 
     Fetches come first, but leave an eighth to kept connections. With a very low limit the crawl's other files get half.
@@ -111,7 +111,7 @@ def room(limit: int, used: int, fetches: int, kept: int) -> Room:
     sockets = free - min(OTHERS, free // 2)
     most = max(sockets - min(kept, sockets // 8), 1)
     fetches = min(fetches or most, most)
-    return Room(fetches, max(min(kept, sockets - fetches), 0))
+    return ConnectionRoom(fetches, max(min(kept, sockets - fetches), 0))
 
 
 SHORTEST, LONGEST = 0.05, 5.0  # seconds of a pause; it is doubled as long as no connection opens after it
@@ -130,7 +130,7 @@ class Shortage:
         self.on_pause: Callable[[], None] = lambda: None  # gives up idle connections
         self.on_end: Callable[[], None] = lambda: None
         self.count = 0  # pauses so far
-        self._pause = Doubling(SHORTEST, LONGEST)
+        self._pause = DoublingWait(SHORTEST, LONGEST)
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
 

@@ -9,7 +9,7 @@ from typing import cast
 
 from webcrawl.net.connection_reach import Heard
 from webcrawl.net.errors import Untried
-from webcrawl.net.protocols import Bounds
+from webcrawl.net.protocols import FetchLimits
 from webcrawl.net.reading_limits import BASE, Bandwidth, Claim
 from webcrawl.net.shortage import until
 
@@ -122,7 +122,7 @@ async def read_body(
     *,
     complete: Callable[[bytes], bool] | None = None,
     patience: float = 0.0,
-    bounds: Bounds | None = None,
+    bounds: FetchLimits | None = None,
     bandwidth: Bandwidth | None = None,
     claim: Claim | None = None,
 ) -> tuple[bytes, str]:

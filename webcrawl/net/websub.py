@@ -20,8 +20,8 @@ from urllib.parse import parse_qsl, urlencode
 from zlib import crc32
 
 from webcrawl.content.formats import document_reader
-from webcrawl.content.formats.listings import Entry
-from webcrawl.net.http_answerer import Connection, Limits, Listener
+from webcrawl.content.formats.listings import ListingEntry
+from webcrawl.net.http_answerer import ClientLimits, Listener, ServerConnection
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -39,7 +39,7 @@ class Offer(NamedTuple):
 
 
 def offer(
-    url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[Entry], site_of: Callable[[str], str]
+    url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[ListingEntry], site_of: Callable[[str], str]
 ) -> Offer | None:
     """The offer of a page that came from `url`, by its headers or, if they have none, its content.
 
@@ -106,7 +106,7 @@ REDIRECTS = (307, 308)
 HOPS = 3
 
 
-class State(IntEnum):
+class SubscriptionState(IntEnum):
     """The state of a subscription."""
 
     WANTED = 0  # to be asked for
@@ -116,7 +116,7 @@ class State(IntEnum):
     GONE = 4  # denied, or given up
 
 
-LIVE = (State.ACTIVE, State.RENEWING)
+LIVE = (SubscriptionState.ACTIVE, SubscriptionState.RENEWING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Subscription:
     hub: str
     page: bytes  # the packed link of the page that named the hub
     site: str  # its registered domain, of which the hub may speak
-    state: int = State.WANTED
+    state: int = SubscriptionState.WANTED
     due: float = 0.0  # when something is to be done
     until: float = 0.0  # end of the lease
     tries: int = 0
@@ -169,7 +169,7 @@ class Subscriptions:
                 if self._makes_room(site):
                     self._store(Subscription(token, topic, hub, page, site, due=now))
                 return
-            if known.state != State.GONE:
+            if known.state != SubscriptionState.GONE:
                 return
 
     def due(self, now: float, most: int, under_way: Container[str] = ()) -> list[Subscription]:
@@ -181,15 +181,17 @@ class Subscriptions:
         found = []
         for row in self._db.query(DUE, (now, most)):
             one = self._read(row)
-            if one.state == State.GONE:
+            if one.state == SubscriptionState.GONE:
                 self._db.execute(REMOVE, (one.token,))
                 continue
             if one.token in under_way:
                 self._store(replace(one, due=now + PATIENCE))
                 continue
             live = one.state in LIVE and one.until > now
-            asked = replace(one, state=State.RENEWING if live else State.ASKED, due=now + PATIENCE)
-            if one.state in (State.ASKED, State.RENEWING):  # the hub has not verified
+            asked = replace(
+                one, state=SubscriptionState.RENEWING if live else SubscriptionState.ASKED, due=now + PATIENCE
+            )
+            if one.state in (SubscriptionState.ASKED, SubscriptionState.RENEWING):  # the hub has not verified
                 self._store(self._failed(asked, now))
             else:
                 self._store(asked)
@@ -211,7 +213,10 @@ class Subscriptions:
     def sent(self, token: str, status: int, now: float) -> None:
         """The hub has answered with this status; one below 100: it did not."""
         one = self.get(token)
-        if one is None or one.state not in (State.ASKED, State.RENEWING):  # verified before the answer came
+        if one is None or one.state not in (
+            SubscriptionState.ASKED,
+            SubscriptionState.RENEWING,
+        ):  # verified before the answer came
             return
         if 200 <= status < 300:
             self.counters["websub/asked"] += 1
@@ -233,15 +238,19 @@ class Subscriptions:
             self.counters["websub/unasked"] += 1
             return None
         if mode == "denied":
-            if one.state != State.GONE:
+            if one.state != SubscriptionState.GONE:
                 self._end(one, now)
             return ""
         challenge = said.get("hub.challenge", "")
-        if mode != "subscribe" or one.state not in (State.ASKED, State.RENEWING) or not 0 < len(challenge) <= CHALLENGE:
+        if (
+            mode != "subscribe"
+            or one.state not in (SubscriptionState.ASKED, SubscriptionState.RENEWING)
+            or not 0 < len(challenge) <= CHALLENGE
+        ):
             self.counters["websub/unasked"] += 1
             return None
         lease = _lease(said.get("hub.lease_seconds", ""))
-        self._store(replace(one, state=State.ACTIVE, due=now + RENEWED * lease, until=now + lease, tries=0))
+        self._store(replace(one, state=SubscriptionState.ACTIVE, due=now + RENEWED * lease, until=now + lease, tries=0))
         self.counters["websub/verified"] += 1
         return challenge
 
@@ -282,7 +291,7 @@ class Subscriptions:
         if self._db.query(f"SELECT count(*) FROM subscription WHERE {which}", values)[0][0] < most:
             return True
         gone = f"SELECT token FROM subscription WHERE {which} AND state = ? ORDER BY due LIMIT 1"
-        oldest = self._db.query(gone, (*values, int(State.GONE)))
+        oldest = self._db.query(gone, (*values, int(SubscriptionState.GONE)))
         for row in oldest:
             self._db.execute(REMOVE, row)
         return bool(oldest)
@@ -290,14 +299,14 @@ class Subscriptions:
     def _failed(self, one: Subscription, now: float) -> Subscription:
         """It is tried again, later each time; a lease that runs is kept to its end, and tried for as long."""
         self.counters["websub/failed"] += 1
-        again = replace(one, state=State.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
-        if one.state == State.RENEWING and one.until > now:
-            return replace(again, state=State.ACTIVE, due=min(again.due, one.until))
-        return again if again.tries < TRIES else replace(one, state=State.GONE, due=now + GONE, tries=0)
+        again = replace(one, state=SubscriptionState.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1)
+        if one.state == SubscriptionState.RENEWING and one.until > now:
+            return replace(again, state=SubscriptionState.ACTIVE, due=min(again.due, one.until))
+        return again if again.tries < TRIES else replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0)
 
     def _end(self, one: Subscription, now: float) -> None:
         self.counters["websub/denied"] += 1
-        self._store(replace(one, state=State.GONE, due=now + GONE, tries=0))
+        self._store(replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0))
 
     def _store(self, one: Subscription) -> None:
         self._db.execute(STORE, (*one.values, checksum(*one.values)))
@@ -361,11 +370,11 @@ class Callback(Listener):
         self.verify, self.push, self.knows = verify, push, knows
 
 
-class HubRequest(Connection):
+class HubRequest(ServerConnection):
     """A hub that verifies, or pushes."""
 
     def __init__(self, callback: Callback) -> None:
-        super().__init__(callback.open, Limits(MAX_CONNECTIONS, REQUEST_PATIENCE, HEAD, BODY, FRAMED))
+        super().__init__(callback.open, ClientLimits(MAX_CONNECTIONS, REQUEST_PATIENCE, HEAD, BODY, FRAMED))
         self._callback = callback
 
     def head_received(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from webcrawl.base.dates import seconds_of
-from webcrawl.base.model import Archived, Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, RecordLocation, Timings
 from webcrawl.net.codings import most_coded
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
@@ -184,7 +184,7 @@ class Answers:
             exchange = self._http(first, url, started, original)
         self._complete(exchange, capture, notes)
         if capture.end is not None and not first.place.skip and capture.end.offset > first.place.offset:
-            exchange.state.archived = Archived(file, first.place.offset, capture.end.offset - first.place.offset)
+            exchange.state.archived = RecordLocation(file, first.place.offset, capture.end.offset - first.place.offset)
         via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
         hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
         return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange

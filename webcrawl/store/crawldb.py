@@ -19,7 +19,7 @@ from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock, Presence
 from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of, keep_private
 from webcrawl.store.worker import Worker
-from webcrawl.store.write_ahead_log import LIMIT, Log, check_files, files
+from webcrawl.store.write_ahead_log import LIMIT, WriteAheadLog, check_files, files
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
@@ -79,7 +79,7 @@ class CrawlDB:
     def __repr__(self) -> str:
         return f"<CrawlDB {self.path} parts={len(self._parts)} failed={self._failure is not None}>"
 
-    def _open(self, log_limit: int) -> tuple[sqlite3.Connection, Log]:
+    def _open(self, log_limit: int) -> tuple[sqlite3.Connection, WriteAheadLog]:
         if self.path.exists():
             check_header(self.path, head_of(self.path))
         else:
@@ -88,7 +88,7 @@ class CrawlDB:
         keep_private(self.path, self.disk)
         with contextlib.ExitStack() as opened:
             db = opened.enter_context(contextlib.closing(connect(self.path)))
-            log = opened.enter_context(contextlib.closing(Log(self.path, self.worker, log_limit)))
+            log = opened.enter_context(contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit)))
             try:
                 log.cut()
                 begin(db)

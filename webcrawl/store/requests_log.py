@@ -76,7 +76,7 @@ MOST = 1000  # windows; then the oldest is forgotten
 Window = tuple[float, float]  # seconds since 1970: the last checkpoint before a kill, and the start after it
 
 
-class Saved(NamedTuple):
+class SavedWindows(NamedTuple):
     """The windows as of the last checkpoint."""
 
     at: float = 0.0  # its time; 0: there was none
@@ -108,14 +108,14 @@ class Windows(Part):
         self._db.set(KEY, bytes(msgpack.packb((self._clock(), self.found, self._over))))
 
 
-def is_open(saved: Saved, asked: float) -> bool:
+def is_open(saved: SavedWindows, asked: float) -> bool:
     """True if something was done after this checkpoint that no later one knows of."""
     return not saved.over or asked > saved.at
 
 
-def read(data: bytes | None) -> Saved:
+def read(data: bytes | None) -> SavedWindows:
     """Unpack what a checkpoint has saved."""
     if data is None:
-        return Saved()
+        return SavedWindows()
     at, windows, over = msgpack.unpackb(data)
-    return Saved(float(at), bool(over), tuple((float(since), float(until)) for since, until in windows))
+    return SavedWindows(float(at), bool(over), tuple((float(since), float(until)) for since, until in windows))

@@ -44,7 +44,7 @@ FORGET = "DELETE FROM meta WHERE name = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class FileMark:
     """What is known of a file that the crawl has written to."""
 
     length: int  # without what ends the file, such as the bracket of a JSON list
@@ -55,17 +55,17 @@ class Mark:
 
 
 @dataclass(slots=True)
-class Left:
+class LeftFile:
     """What a former run has left of a file."""
 
-    mark: Mark
+    mark: FileMark
     is_ended: bool = False  # after the run's last checkpoint: all of it is the checkpoint's, or ends the file
 
 
 class UserFile:
     """One file that is open for appending; made by `UserFiles.open`."""
 
-    def __init__(self, files: UserFiles, path: Path, mark: Mark | None, *, overwrite: bool) -> None:
+    def __init__(self, files: UserFiles, path: Path, mark: FileMark | None, *, overwrite: bool) -> None:
         """`mark`: of the file as this crawl has left it; None if the file is another's, or not there."""
         self.path, self._files, self.users = path, files, 1
         self.settle: Callable[[], object] = _nothing  # writes out what is still to be compressed
@@ -74,12 +74,12 @@ class UserFile:
         self.is_shared = self.unsynced = False
         self.committed = -1  # bytes that the last checkpoint has noted
         self.is_late = files.is_over  # nothing of a page is in it
-        self._final: Mark | None = None
+        self._final: FileMark | None = None
         self.is_continued = mark is not None and bool(mark.first)
         self.first, self.last = (mark.first, mark.last) if mark is not None else (b"", b"")
         self._open(mark, overwrite=overwrite)
 
-    def _open(self, mark: Mark | None, *, overwrite: bool = False) -> None:
+    def _open(self, mark: FileMark | None, *, overwrite: bool = False) -> None:
         disk = self._files.disk
         try:
             fd = disk.append(self.path)
@@ -162,11 +162,11 @@ class UserFile:
             self.is_shared = True
             self._file.length = size
 
-    def mark(self) -> Mark:
+    def mark(self) -> FileMark:
         """Return what a checkpoint notes; call `flush` first."""
         if self._final is not None:
             return replace(self._final, most=self._file.length)
-        return Mark(self._file.length, zlib.crc32(self._tail), self._file.length, self.first, self.last)
+        return FileMark(self._file.length, zlib.crc32(self._tail), self._file.length, self.first, self.last)
 
     def freeze(self) -> None:
         """Call before what ends the file: a later run that appends cuts that off first."""
@@ -198,8 +198,8 @@ class UserFiles:
     def __init__(self, db: CrawlDB) -> None:
         self._db, self.disk = db, db.disk
         self._open: dict[Path, UserFile] = {}
-        self._ended: dict[Path, Mark | None] = {}  # since the last checkpoint; None: shared with another program
-        self._left: dict[Path, Left] = {}  # by former runs, and not opened again
+        self._ended: dict[Path, FileMark | None] = {}  # since the last checkpoint; None: shared with another program
+        self._left: dict[Path, LeftFile] = {}  # by former runs, and not opened again
         self._closing: list[Future[None]] = []
         self._syncing: Future[None] | None = None
         self._journals: list[Path] = []
@@ -230,7 +230,7 @@ class UserFiles:
 
     def _read(self) -> None:
         for name, value in self._db.named(OPEN):
-            self._left[Path(name.removeprefix(OPEN))] = Left(Mark(*msgpack.unpackb(value)))
+            self._left[Path(name.removeprefix(OPEN))] = LeftFile(FileMark(*msgpack.unpackb(value)))
         least = int(self._db.get(NUMBER) or 0)
         found = {
             int(path.suffix[1:]): path for path in self._db.folder.glob(f"{JOURNAL}*") if path.suffix[1:].isdecimal()
@@ -256,19 +256,19 @@ class UserFiles:
             if before is not None and (before.length, before.crc) == (size, crc):
                 mark = replace(before, most=size)
             else:
-                mark = self._shut(path) or Mark(size, crc, size)
+                mark = self._shut(path) or FileMark(size, crc, size)
                 if (mark.length, mark.crc) != (size, crc):
-                    mark = Mark(size, crc, size)
-            self._left[path] = Left(replace(mark, most=size))
+                    mark = FileMark(size, crc, size)
+            self._left[path] = LeftFile(replace(mark, most=size))
         elif left is not None:
             left.mark = replace(left.mark, most=max(left.mark.most, size))
             left.is_ended = word == ENDED
 
-    def _shut(self, path: Path) -> Mark | None:
+    def _shut(self, path: Path) -> FileMark | None:
         value = self._shut_marks.get(f"{SHUT}{path}") if self.is_over else self._db.get(f"{SHUT}{path}")
-        return Mark(*msgpack.unpackb(value)) if value else None
+        return FileMark(*msgpack.unpackb(value)) if value else None
 
-    def _cut(self, path: Path, left: Left) -> None:
+    def _cut(self, path: Path, left: LeftFile) -> None:
         length = left.mark.length
         try:
             self.disk.cut(path, length)
@@ -300,7 +300,7 @@ class UserFiles:
         opened = self._open[path] = UserFile(self, path, mark, overwrite=overwrite)
         return opened
 
-    def _mark_of(self, path: Path) -> Mark | None:
+    def _mark_of(self, path: Path) -> FileMark | None:
         left = self._left.get(path)
         mark = self._ended.get(path) or (left.mark if left is not None else None)
         if mark is None and path not in self._ended:
@@ -393,7 +393,7 @@ class UserFiles:
             except OSError as error:
                 raise StoreError(words_of(error)) from error
 
-    def _note(self, path: Path, mark: Mark | None, kind: str) -> None:
+    def _note(self, path: Path, mark: FileMark | None, kind: str) -> None:
         other = SHUT if kind == OPEN else OPEN
         self._db.execute(FORGET, (f"{other}{path}",))
         if mark is None:
@@ -403,7 +403,7 @@ class UserFiles:
             self._db.set(f"{kind}{path}", value)
 
 
-def _is_as_left(path: Path, mark: Mark) -> bool:
+def _is_as_left(path: Path, mark: FileMark) -> bool:
     """Return whether a file is what the crawl has left, and no longer than the crawl has made it."""
     try:
         with regular(path) as file:

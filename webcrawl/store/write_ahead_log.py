@@ -44,7 +44,7 @@ def check_files(database: Path) -> None:
             raise DamagedFile(path, 0, "not a file")
 
 
-class Log:
+class WriteAheadLog:
     """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
     Between two transactions SQLite can cut the log when all of it was copied back. Ours are open from checkpoint to

@@ -10,7 +10,7 @@ from tests.support.cases import cases
 from tests.support.examples import in_campaign
 from webcrawl.content.html import shown_text
 from webcrawl.content.html.encodings import encoding_of
-from webcrawl.content.html.shown_text import About, AboutReader, ShownReader, shows_more, visible_text
+from webcrawl.content.html.shown_text import AboutReader, PageDescription, ShownReader, shows_more, visible_text
 from webcrawl.content.html.trees import document, lexbor_tree
 
 READER = ShownReader()
@@ -121,7 +121,7 @@ def read(html, kind="html"):
 class TestAbout:
     def test_it_is_in_the_head_and_the_headings(self):
         """The first language, canonical URL and description count; headings and properties keep their order."""
-        assert read(PAGE) == About(
+        assert read(PAGE) == PageDescription(
             language="de-AT",
             canonical="/here",
             description="What it is",
@@ -146,7 +146,7 @@ class TestAbout:
     def test_xhtml(self):
         """An XML document names its language with a prefix."""
         html = '<html xmlns="http://www.w3.org/1999/xhtml" xml:lang="sv"><body><h3>a</h3></body></html>'
-        assert read(html, "xml") == About(language="sv", headings=[(3, "a")])
+        assert read(html, "xml") == PageDescription(language="sv", headings=[(3, "a")])
 
     def test_a_page_of_headings_fills_no_memory(self, monkeypatch):
         """A page that consists of headings and properties fills no memory."""
@@ -158,7 +158,7 @@ class TestAbout:
 
     def test_nothing(self):
         """A document may say nothing."""
-        assert read("") == About()
+        assert read("") == PageDescription()
 
 
 PIECES = (

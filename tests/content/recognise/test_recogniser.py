@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.trees import LexborTree, kept_tree
 from webcrawl.content.recognise import Probe, recogniser
-from webcrawl.content.recognise.shape import Shape
+from webcrawl.content.recognise.shape import DocumentShape
 
 TYPE = (b"Content-Type", b"text/html; charset=utf-8")
 ARTICLE = "<p>" + "Words of a page about walls, and of what came of them. " * 40
@@ -477,7 +477,7 @@ def test_what_is_no_table_of_marks_is_named(tmp_path, table, why):
 
 def test_a_page_that_may_be_nothing_else_is_not_parsed(monkeypatch):
     """Neither a long one nor a short one, in whatever encoding; one with a hint is."""
-    monkeypatch.setattr(Shape, "of", None)
+    monkeypatch.setattr(DocumentShape, "of", None)
 
     assert of(page("Words", ARTICLE)) == of(page("Short", "<p>hello")) == of(page("Übung", ARTICLE), status=500) == ""
     with pytest.raises(TypeError):
@@ -520,7 +520,7 @@ def test_links_that_are_commented_out_leave_a_page_to_its_scripts():
 @pytest.mark.parametrize("word", ["server", "URL"])
 def test_a_word_that_most_pages_have_makes_none_suspicious(monkeypatch, word):
     """A sentence that begins with it is looked for by its end."""
-    monkeypatch.setattr(Shape, "of", None)
+    monkeypatch.setattr(DocumentShape, "of", None)
 
     assert of(page(f"The {word}", "<p>hello")) == ""
 

@@ -3,14 +3,14 @@
 import pytest
 
 from tests.support import scorers
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.content.html.text_language import SURE, likely_language
 from webcrawl.content.scoring import (
     DIED,
     Body,
     Document,
+    PageScoring,
     ScoreProcess,
-    Scoring,
     fits,
     language_of,
     page_of,
@@ -65,8 +65,8 @@ class TestScoring:
         """The scorer sees the title and the visible text; links are known by their canonical URLs."""
         html = "<title>Lamps</title><p>Text</p><a href=/x>A lamp</a><a href=//b.test>other</a><a href=/y></a>"
         (found,) = map(
-            Scored._make,
-            Scoring("tests.support.scorers.lamps", ()).scored([page_of("http://a.test/", HTML, html.encode())]),
+            PageScores._make,
+            PageScoring("tests.support.scorers.lamps", ()).scored([page_of("http://a.test/", HTML, html.encode())]),
         )
         assert found.score == 1.0
         assert found.anchors == {"http://a.test/x": 1.0, "http://b.test/": 0.0}
@@ -74,13 +74,15 @@ class TestScoring:
 
     def test_a_class_is_made_once(self):
         """Its instance is called."""
-        scoring = Scoring("tests.support.scorers.Loaded", ())
+        scoring = PageScoring("tests.support.scorers.Loaded", ())
         assert scoring.scored([page_of("http://a.test/", "text/plain", b"a lamp")])[0][0] == 1.0
 
     def test_without_a_scorer_the_language_decides(self):
         """Its page has 1 or 0, and what hreflang says of links."""
         html = f"<html lang=sl><p>{SLOVENE}<a href=/en hreflang=en-GB>x</a><a href=/de>y</a>"
-        (found,) = map(Scored._make, Scoring("", ("sl", "hr")).scored([page_of("http://a.test/", HTML, html.encode())]))
+        (found,) = map(
+            PageScores._make, PageScoring("", ("sl", "hr")).scored([page_of("http://a.test/", HTML, html.encode())])
+        )
         assert (found.score, found.language, found.fits) == (1.0, "sl", 1.0)
         assert (found.anchors, found.tongues) == ({}, {"http://a.test/en": 0.0})
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome, Withheld
-from webcrawl.base.page_values import Change, Judged
+from webcrawl.base.page_values import Change, PageJudgement
 from webcrawl.content.document_extraction import BROKEN
 from webcrawl.content.formats.pdf import CUT
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.documents import Documents
 from webcrawl.crawl.outputs.output import Dropped
@@ -70,7 +70,9 @@ def test_what_is_no_document(run, answer, counted):
 
 def test_a_pdf_that_breaks_the_extractor(run):
     """That its text is not whole is said of it alone, and not of others that break the extractor."""
-    pdf = exchange(headers=[(b"Content-Type", b"application/pdf")], notes=(CUT,), found=Found("", "", text="beseda"))
+    pdf = exchange(
+        headers=[(b"Content-Type", b"application/pdf")], notes=(CUT,), found=DocumentLinks("", "", text="beseda")
+    )
 
     assert run(BROKEN, answered=pdf)[0] == [{**BROKEN, "cut": True}]
     assert run(BROKEN)[0][-1] == FLAWED
@@ -106,7 +108,7 @@ def test_pages_that_no_output_gets(values, headers, rows):
     pipeline, written = Documents(VALUES), []
     pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
     pipeline._counters = Counter()
-    again = exchange(headers=headers, revisit=Judged(Change.CHANGED), **values)
+    again = exchange(headers=headers, revisit=PageJudgement(Change.CHANGED), **values)
     pipeline._hear(Link("http://a.test/"), Outcome(200), again)
 
     assert written == rows

@@ -2,7 +2,7 @@
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs import logs
 from webcrawl.store.jobdir import log_lines
@@ -13,7 +13,7 @@ LINE = b"http://a.test/b/\tx\thttp://a.test/b/x\ta\there\n"
 
 def page(status=200, path=""):
     found = Page.of(Link(URL, path), exchange(URL, status=status))
-    found.found = Found(URL, "UTF-8", [("a", "x", "here", "")])
+    found.found = DocumentLinks(URL, "UTF-8", [("a", "x", "here", "")])
     return found
 
 

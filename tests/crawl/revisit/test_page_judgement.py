@@ -6,11 +6,11 @@ from random import Random
 import pytest
 
 from tests.support.warc_crawl import exchange
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import By, Change, PageJudgement
 from webcrawl.crawl.revisit.page_judgement import CHECK, LONG, MOST, SURE, Honesty, judged
 from webcrawl.crawl.revisit.record import PageRecord
 
-CHANGED, SAME = Judged(Change.CHANGED, By.TEXT), Judged(Change.UNCHANGED, By.STATUS)
+CHANGED, SAME = PageJudgement(Change.CHANGED, By.TEXT), PageJudgement(Change.UNCHANGED, By.STATUS)
 PAGE = PageRecord("http://a.test/", etag=b'"1"', visits=3)
 
 

@@ -13,7 +13,7 @@ from tests.support.faults import BreakingDisk
 from tests.support.identities import RFC_9421_JWK, jwk_of, serving
 from webcrawl.net.identity import key_directory as directory
 from webcrawl.net.identity.key_directory import NotPublished
-from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.identity.signature_check import Unreadable, check_fields, check_request, check_response, keys_of, look
 from webcrawl.net.identity.signing_key import SigningKey
 
@@ -25,9 +25,9 @@ DAY = 86_400
 AUTHORITY = "bot.example.org"
 CONTENT = directory.body(KEYS)
 HEADERS = {n.lower(): v for n, v in directory.headers(CONTENT, KEYS, AUTHORITY, NOW, 30).items()}
-SIGNED = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n" % RequestSigning(
-    KEYS[0], "https://b.test", now=lambda: NOW
-).fields("a.test")
+SIGNED = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n" % RequestSigner(KEYS[0], "https://b.test", now=lambda: NOW).fields(
+    "a.test"
+)
 
 
 def wrong(findings):

@@ -7,7 +7,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from webcrawl.net.identity import key_directory as directory
-from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.identity.signing_key import SigningKey
 
 PRIVATE = Ed25519PrivateKey.generate()
@@ -37,7 +37,7 @@ def verified(message):
 
 
 def request(url, authority, form="dictionary"):
-    lines = RequestSigning(KEY, AGENT, form=form).fields(authority).decode().split("\r\n")[:-1]
+    lines = RequestSigner(KEY, AGENT, form=form).fields(authority).decode().split("\r\n")[:-1]
     return Message(url, dict(line.split(": ", 1) for line in lines))
 
 

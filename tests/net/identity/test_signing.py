@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigning, form_and_origin
+from webcrawl.net.identity.request_signing import BACK, LIFETIME, REUSE, RequestSigner, form_and_origin
 from webcrawl.net.identity.signature_check import check_request
 from webcrawl.net.identity.signing_key import SigningKey
 
@@ -45,7 +45,7 @@ def created(fields):
 class TestFields:
     def test_what_they_say(self, wall):
         """Three fields, whose label is also the name of the member of Signature-Agent that is covered."""
-        agent, given, signature, end = RequestSigning(KEY, AGENT, now=wall).fields("example.org").decode().split("\r\n")
+        agent, given, signature, end = RequestSigner(KEY, AGENT, now=wall).fields("example.org").decode().split("\r\n")
         at = int(wall.now) - BACK
 
         assert agent == f'Signature-Agent: sig1="{AGENT}"'
@@ -61,14 +61,14 @@ class TestFields:
     )
     def test_they_are_right_for_their_authority_alone(self, wall, authority):
         """A server checks them by its own name, and no other server's check passes."""
-        fields = RequestSigning(KEY, AGENT, now=wall).fields(authority)
+        fields = RequestSigner(KEY, AGENT, now=wall).fields(authority)
 
         assert wrong(fields, wall.now, authority) == []
         assert wrong(fields, wall.now, "other.test") == [f"sig1: not a signature of this by key {KEY.keyid}"]
 
     def test_as_a_string(self, wall):
         """Servers of earlier drafts get Signature-Agent as a string, which is covered as a whole."""
-        fields = RequestSigning(KEY, AGENT, form="string", now=wall).fields("example.org")
+        fields = RequestSigner(KEY, AGENT, form="string", now=wall).fields("example.org")
 
         assert fields.startswith(b'Signature-Agent: "https://bot.example.org"\r\n')
         assert b'\r\nSignature-Input: sig1=("@authority" "signature-agent");created=' in fields
@@ -83,11 +83,11 @@ class TestFields:
 
     def test_no_nonce(self, wall):
         """Fields that are sent again have no nonce: a nonce sent twice is a replay."""
-        assert b"nonce" not in RequestSigning(KEY, AGENT, now=wall).fields("example.org")
+        assert b"nonce" not in RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
     def test_a_server_whose_clock_is_behind(self, wall):
         """A server whose clock is behind by less than BACK seconds does not find them to begin in the future."""
-        fields = RequestSigning(KEY, AGENT, now=wall).fields("example.org")
+        fields = RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
         assert wrong(fields, wall.now - BACK + 1) == []
         assert wrong(fields, wall.now - BACK - 1) == ["sig1: begins in the future, by this machine's clock"]
@@ -96,7 +96,7 @@ class TestFields:
 class TestTime:
     def test_they_are_sent_again(self, wall):
         """For REUSE seconds an authority gets the same fields; then others."""
-        signing = RequestSigning(KEY, AGENT, now=wall)
+        signing = RequestSigner(KEY, AGENT, now=wall)
         first = signing.fields("example.org")
         wall.now += REUSE - 0.1
         again = signing.fields("example.org")
@@ -107,7 +107,7 @@ class TestTime:
 
     def test_whatever_is_sent_holds(self, wall):
         """The last request with the same fields is right for two minutes and a half more."""
-        signing = RequestSigning(KEY, AGENT, now=wall)
+        signing = RequestSigner(KEY, AGENT, now=wall)
         signing.fields("example.org")
         wall.now += REUSE - 0.1
 
@@ -116,7 +116,7 @@ class TestTime:
     @pytest.mark.parametrize("step", [1, 60, 3600, 86_400 * 365])
     def test_the_clock_is_set_back(self, wall, step):
         """What was signed before the clock was set back is not sent any more: servers would find it in the future."""
-        signing = RequestSigning(KEY, AGENT, now=wall)
+        signing = RequestSigner(KEY, AGENT, now=wall)
         signing.fields("example.org")
         wall.now -= step
 
@@ -125,7 +125,7 @@ class TestTime:
     @pytest.mark.parametrize("step", [REUSE, 3600, 86_400 * 365])
     def test_the_clock_is_set_forward(self, wall, step):
         """After a step forward everything is signed anew."""
-        signing = RequestSigning(KEY, AGENT, now=wall)
+        signing = RequestSigner(KEY, AGENT, now=wall)
         signing.fields("example.org")
         wall.now += step
 
@@ -135,7 +135,7 @@ class TestTime:
     def test_never_expired_nor_from_the_future(self, steps):
         """However the clock is set, what is sent has begun and holds, by that clock."""
         wall = Wall()
-        signing = RequestSigning(KEY, AGENT, now=wall, most=2)
+        signing = RequestSigner(KEY, AGENT, now=wall, most=2)
         for step, name in steps:
             wall.now += step
             assert wrong(signing.fields(name), wall.now, name) == []
@@ -144,7 +144,7 @@ class TestTime:
 class TestMemory:
     def test_at_most_twice_so_many_authorities_are_remembered(self, wall):
         """Twice `most` authorities are remembered, however many are asked for."""
-        signing = RequestSigning(KEY, AGENT, now=wall, most=10)
+        signing = RequestSigner(KEY, AGENT, now=wall, most=10)
         for number in range(100):
             signing.fields(f"{number}.test")
 
@@ -152,11 +152,11 @@ class TestMemory:
 
     def test_those_of_late_are_remembered(self, wall):
         """The last `most` authorities are signed once."""
-        signing = RequestSigning(KEY, AGENT, now=wall, most=10)
+        signing = RequestSigner(KEY, AGENT, now=wall, most=10)
         first = [signing.fields(f"{number}.test") for number in range(25)]
 
         assert all(signing.fields(f"{number}.test") is first[number] for number in range(15, 25))
 
     def test_its_text_has_no_secret(self):
         """A traceback or log that shows it shows public names only."""
-        assert repr(RequestSigning(KEY, AGENT)) == f"<RequestSigning {KEY.keyid} for {AGENT}>"
+        assert repr(RequestSigner(KEY, AGENT)) == f"<RequestSigner {KEY.keyid} for {AGENT}>"

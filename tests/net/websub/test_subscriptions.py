@@ -19,8 +19,8 @@ from webcrawl.net.websub import (
     PATIENCE,
     RETRY,
     TRIES,
-    State,
     Subscriptions,
+    SubscriptionState,
     is_signed,
 )
 from webcrawl.store.crawldb import CrawlDB
@@ -112,7 +112,7 @@ class TestAsking:
             waits.append(subscriptions.get(token).due - now)
             now += waits[-1]
         assert waits == [*(RETRY * 2**number for number in range(TRIES - 1)), GONE]
-        assert subscriptions.get(token).state == State.GONE
+        assert subscriptions.get(token).state == SubscriptionState.GONE
 
     @pytest.mark.parametrize("status", [400, 403, 404, 410, 422])
     def test_a_refusal(self, subscriptions, status):
@@ -128,7 +128,7 @@ class TestAsking:
         """It is asked again, later each time, and then left alone."""
         token, _ = accepted(subscriptions)
         now, times = NOW, 1
-        while subscriptions.get(token).state != State.GONE:
+        while subscriptions.get(token).state != SubscriptionState.GONE:
             now = subscriptions.get(token).due
             times += len(subscriptions.due(now, 10))
         assert times == TRIES
@@ -189,7 +189,7 @@ class TestVerification:
         token, _ = accepted(subscriptions)
         assert verify(subscriptions, token) == "c"
         one = subscriptions.get(token)
-        assert (one.state, one.until) == (State.ACTIVE, NOW + DAY)
+        assert (one.state, one.until) == (SubscriptionState.ACTIVE, NOW + DAY)
         assert NOW + 20 * HOUR < one.due < NOW + 23 * HOUR
         assert subscriptions.active(NOW) == 1
         assert subscriptions.active(NOW + DAY) == 0
@@ -200,7 +200,7 @@ class TestVerification:
         token, _ = asked(subscriptions)
         assert verify(subscriptions, token) == "c"
         subscriptions.sent(token, 204, NOW)
-        assert subscriptions.get(token).state == State.ACTIVE
+        assert subscriptions.get(token).state == SubscriptionState.ACTIVE
 
     @pytest.mark.parametrize(
         "said",
@@ -268,7 +268,7 @@ class TestRenewal:
         token, secret = active(subscriptions)
         now = subscriptions.get(token).due
         assert asked(subscriptions, now)[0] == token
-        assert subscriptions.get(token).state == State.RENEWING
+        assert subscriptions.get(token).state == SubscriptionState.RENEWING
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", now) is not None
         subscriptions.sent(token, 202, now)
         assert verify(subscriptions, token, now) == "c"
@@ -283,7 +283,7 @@ class TestRenewal:
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW + DAY - 1) is not None
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW + DAY) is None
         assert asked(subscriptions, NOW + DAY)[0] == token
-        assert subscriptions.get(token).state == State.ASKED
+        assert subscriptions.get(token).state == SubscriptionState.ASKED
 
     def test_one_that_fails_again_and_again(self, subscriptions):
         """As long as the lease runs the hub is not given up, nor are its pushes; then the next failure is the last."""
@@ -298,7 +298,7 @@ class TestRenewal:
         assert TRIES < times < 2 * TRIES
         assert (now, asked(subscriptions, now)[0]) == (NOW + LEASE, token)
         subscriptions.sent(token, 503, now)
-        assert subscriptions.get(token).state == State.GONE
+        assert subscriptions.get(token).state == SubscriptionState.GONE
 
 
 class TestPushes:
@@ -325,7 +325,7 @@ class TestPushes:
         offer(subscriptions, "http://a.test/2")
         other, _ = asked(subscriptions)
         verify(subscriptions, other, topic="http://a.test/2")
-        assert subscriptions.get(other).state == State.ACTIVE
+        assert subscriptions.get(other).state == SubscriptionState.ACTIVE
         assert subscriptions.pushed(other, sign(secret, b"x"), b"x", NOW) is None
         assert subscriptions.pushed(token, sign(secret, b"x"), b"x", NOW) is not None
 

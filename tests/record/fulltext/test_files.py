@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.fulltext import Texts, page, written
 from tests.support.warc_crawl import NOW
-from webcrawl.base.model import Archived
+from webcrawl.base.model import RecordLocation
 from webcrawl.record.fulltext import text_files
 from webcrawl.record.fulltext.text_files import MEMBER
 
@@ -134,7 +134,7 @@ def test_what_is_in_it():
     one = page("http://a.test/x", "<html lang=fr><title>T</title><h1>Head</h1><p>Été <script>no()</script>2026")
     one.title = "T"
     one.fetched_at = NOW
-    one.exchange.state.archived = Archived("w.warc.gz", 12, 34)
+    one.exchange.state.archived = RecordLocation("w.warc.gz", 12, 34)
 
     assert line(one) == {
         "ordinal": 7,
@@ -173,7 +173,7 @@ def test_where_the_record_lies_is_asked_late():
     """The archive may still have to write it when the line is made; the line's bytes have its place."""
     asked = []
     one = page("http://a.test/x", "<p>text")
-    one.exchange.state.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+    one.exchange.state.archived = place = RecordLocation("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
     made = text_files.line(one, 0)
     before = len(asked)
 

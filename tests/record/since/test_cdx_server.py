@@ -11,7 +11,7 @@ import pytest
 from tests.store.jobdir.test_index_line import DIGEST, line
 from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
-from webcrawl.base.model import Referred
+from webcrawl.base.model import EarlierCapture
 from webcrawl.record.since import cdx_server as asking
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer
 
@@ -53,7 +53,7 @@ def test_a_payload_is_found_under_its_url(index, pywb):
     index.pywb = pywb
     server = opened(index)
 
-    assert server.find(URL, ANSWER) == Referred("", URL, "2026-01-02T03:04:05Z", DIGEST)
+    assert server.find(URL, ANSWER) == EarlierCapture("", URL, "2026-01-02T03:04:05Z", DIGEST)
     assert server.find(URL, ANOTHER) is None
     assert server.find("http://a.test/y", ANSWER).url == URL
     assert server.find("http://b.test/x", ANSWER) is None

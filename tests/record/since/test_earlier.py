@@ -9,7 +9,7 @@ from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1
-from webcrawl.base.model import PageState, Referred
+from webcrawl.base.model import EarlierCapture, PageState
 from webcrawl.record.archived_answers import unmodified
 from webcrawl.record.since.cdx_server import digests_of
 from webcrawl.record.since.earlier import Earlier, Known
@@ -116,7 +116,7 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
         path.rename(tmp_path / "away")
 
     assert [found.of_url(URL).conditions for _ in range(3)] == [[], [], []]
-    assert found.of_digest(page().digest) == Referred("", URL, "2023-11-14T22:13:20Z", page().digest)
+    assert found.of_digest(page().digest) == EarlierCapture("", URL, "2023-11-14T22:13:20Z", page().digest)
     assert found.lost == 4
     assert [line.partition(".cdxj: ")[2] for line in caplog.messages] == [
         f"{path.name}: not found; without their records, pages are fetched whole"
@@ -194,7 +194,7 @@ def test_an_error_is_no_page(earlier):
 
 def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(earlier):
     """The revisit record leads to the original; the validators are those that the 304 brought."""
-    referred = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    referred = EarlierCapture("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(not_modified(referred))]).of_url(URL)
 
     assert known.conditions[0] == (b"If-None-Match", b'"2"')
@@ -205,7 +205,7 @@ def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(ear
 
 def test_without_the_first_crawl_such_a_page_is_as_new(earlier):
     """Nobody holds its payload, so nothing can refer to it."""
-    found = earlier([not_modified(Referred("", URL, "2023-11-14T22:13:20Z", page().digest))])
+    found = earlier([not_modified(EarlierCapture("", URL, "2023-11-14T22:13:20Z", page().digest))])
 
     assert found.of_url(URL).referred is None
     assert found.of_digest(page().digest) is None
@@ -225,7 +225,7 @@ def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status,
 def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
     """A revisit of the same payload: its validators are its own, its body is the other's."""
     twin = replace(page(head=HEAD.replace(b'"1"', b'"twin"')), url="http://a.test/twin")
-    twin.state.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
+    twin.state.refers = EarlierCapture("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", page().digest)
     known = earlier([page()], [later(twin)]).of_url("http://a.test/twin")
 
     assert known.validators.etag == b'"twin"'
@@ -256,7 +256,7 @@ def test_a_304_that_nobody_asked_for_stays_one():
     """To a request without a condition there is no page that it could stand for."""
     answer = exchange(URL, b"", status=304)
 
-    assert Known(Referred("", URL, "", ""), page()).answered(answer) is answer
+    assert Known(EarlierCapture("", URL, "", ""), page()).answered(answer) is answer
 
 
 def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
@@ -314,7 +314,7 @@ def test_a_plain_body_that_is_coded_now_is_the_same(earlier):
 def test_what_refers_to_another_coding_is_read(earlier):
     """A crawl that had found only the body the same leads to the first crawl's payload."""
     again = later(coded(b"<p>text", 2))
-    again.state.refers = Referred("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
+    again.state.refers = EarlierCapture("<urn:uuid:1>", URL, "2023-11-14T22:13:20.250Z", coded(b"<p>text", 1).digest)
     known = earlier([coded(b"<p>text", 1)], [again]).of_url(URL)
 
     assert known.referred.digest == coded(b"<p>text", 1).digest

@@ -9,7 +9,7 @@ import pytest
 from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, record, response
 from tests.support.warc_crawl import exchange
-from webcrawl.base.model import Referred
+from webcrawl.base.model import EarlierCapture
 from webcrawl.record.since.earlier import Earlier
 from webcrawl.record.since.index import Index
 from webcrawl.store.disk import Disk
@@ -66,7 +66,7 @@ def test_a_payload_is_known_by_the_digest_that_the_archive_has(earlier, digest):
     """SHA-256 or SHA-1, in hexadecimal or base 32. The reference repeats the digest as it is written there."""
     found = earlier(whole(digest)).of_answer(exchange("http://b.test/", BODY))
 
-    assert found == Referred(f"<urn:test:{URL}>", URL, "2026-01-02T03:04:05Z", digest)
+    assert found == EarlierCapture(f"<urn:test:{URL}>", URL, "2026-01-02T03:04:05Z", digest)
 
 
 def test_another_payload_is_not_known(earlier):
@@ -137,7 +137,7 @@ def test_what_a_revisit_record_refers_to_is_referred_to(earlier):
     """The archive of the original is not known here, and the record says where the payload is."""
     found = earlier(repeat()).of_answer(exchange("http://b.test/", BODY))
 
-    assert found == Referred("<urn:test:first>", FIRST, DATE, DIGESTS[0])
+    assert found == EarlierCapture("<urn:test:first>", FIRST, DATE, DIGESTS[0])
 
 
 def test_an_original_goes_before_what_refers_to_it(earlier):

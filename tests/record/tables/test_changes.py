@@ -10,10 +10,10 @@ from tests.support.places import ROOT
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import By, Change, PageJudgement
 
 URL = "https://www.example.co.uk:8443/{}"
-UNCHANGED = Judged(Change.UNCHANGED, By.DIGEST, NOW - 60.0, 5, 5)
+UNCHANGED = PageJudgement(Change.UNCHANGED, By.DIGEST, NOW - 60.0, 5, 5)
 
 
 @pytest.fixture(name="job")
@@ -38,7 +38,7 @@ def moment(seconds):
 class TestRows:
     def test_of_a_changed_page(self, job):
         """It says what changed, when it was fetched before, who announced it, and what the server says."""
-        judged = Judged(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True)
+        judged = PageJudgement(Change.CHANGED, By.TEXT, NOW - 3600.5, 2**64 - 1, 7, 12, announced=True)
         job.visit(URL.format("a"), judged, headers=[(b"ETag", b'"x"'), (b"Last-Modified", b"yesterday")])
 
         assert only(job) == {
@@ -63,7 +63,7 @@ class TestRows:
 
     def test_of_a_new_page(self, job):
         """What there is nothing to compare with is null."""
-        job.visit(URL.format("a"), Judged(Change.NEW, digest=3))
+        job.visit(URL.format("a"), PageJudgement(Change.NEW, digest=3))
         row = only(job)
 
         nothing = {name for name, value in row.items() if value is None}
@@ -75,8 +75,8 @@ class TestRows:
     @pytest.mark.parametrize(
         ("status", "judged", "by"),
         [
-            (304, Judged(Change.UNCHANGED, By.STATUS, NOW - 60.0), "status-304"),
-            (404, Judged(Change.GONE, None, NOW - 60.0), None),
+            (304, PageJudgement(Change.UNCHANGED, By.STATUS, NOW - 60.0), "status-304"),
+            (404, PageJudgement(Change.GONE, None, NOW - 60.0), None),
         ],
     )
     def test_of_an_answer_without_a_body(self, job, status, judged, by):
@@ -134,8 +134,8 @@ def _asked(tmp_path, monkeypatch):
     for number in range(10):
         url, started = f"http://{number}.example.org/", 1e9 + number * DAY / 2
         change, by = (Change.CHANGED, By.TEXT) if number >= 7 else (Change.UNCHANGED, By.STATUS)
-        job.visit("http://new.example.com/", Judged(Change.NEW), started=started)
-        job.visit(url, Judged(change, by, started - 2 * DAY, distance=20), started=started)
+        job.visit("http://new.example.com/", PageJudgement(Change.NEW), started=started)
+        job.visit(url, PageJudgement(change, by, started - 2 * DAY, distance=20), started=started)
     job.stop()
     monkeypatch.chdir(job.root)
     return [duckdb.sql(question).fetchall() for question in QUESTIONS]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.record.tables import rows as links_module
 from webcrawl.record.tables.rows import PIECE, REL, ROOM, Ended, LinkRows
@@ -25,7 +25,7 @@ LINKS = st.lists(FOUND, max_size=9)
 def rows_of(links, followed, max_length=MAX_LENGTH):
     found = []
     page = Page.of(Link(URL), answer := exchange(URL))
-    page.found, page.followed = Found(URL, "", links), followed
+    page.found, page.followed = DocumentLinks(URL, "", links), followed
 
     def write(urls, columns):
         texts = [url for url, times in zip(*urls, strict=True) for _ in range(times)]
@@ -69,7 +69,7 @@ def test_a_page_of_equal_links_below_a_long_url():
     """Of a page that names far more than it is long, the rows are bounded, and the links without one are counted."""
     url, count, left, sizes = f"http://a.test/{'x' * 1980}/", 60_000, [], []
     page = Page.of(Link(url), answer := exchange(url))
-    page.found, page.followed = Found(url, "", [("a", "y", "", "")] * count), ()
+    page.found, page.followed = DocumentLinks(url, "", [("a", "y", "", "")] * count), ()
 
     def write(urls, columns):
         sizes.append(sum(len(one) * times for one, times in zip(*urls, strict=True)) + sum(map(len, columns[0])))

@@ -7,8 +7,8 @@ import pytest
 
 from tests.support.tables import Job, rows
 from tests.support.warc_crawl import NOW, exchange
-from webcrawl.base.model import Archived, Link, Outcome, Status, Timings
-from webcrawl.content.html.link_kinds import Found
+from webcrawl.base.model import Link, Outcome, RecordLocation, Status, Timings
+from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.record.tables.rows import Ended, host_parts
 from webcrawl.urls.host_names import RegisteredDomains
@@ -151,7 +151,7 @@ class TestPages:
         """A row does not wait for the archive; the batch of rows that it is in does."""
         answer, outcome = answered(200)
         asked = []
-        answer.state.archived = place = Archived("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
+        answer.state.archived = place = RecordLocation("w.warc.gz", written=lambda: asked.append(place.put(12, 34)))
         archive, job.archive = job.archive, None
         job.end(Link("http://a.test/"), outcome, answer)
         job.end(Link("http://b.test/"), Outcome(404, 0.1, at=NOW, ended=1.0))
@@ -228,7 +228,7 @@ class TestLinks:
         link, answer = Link("http://a.test/"), exchange("http://a.test/")
         job.page("http://first.test/")
         page = Page.of(link, answer)
-        page.found = Found(link.url, "UTF-8", [("a", "/x", "", ""), ("img", "/y", "", "")])
+        page.found = DocumentLinks(link.url, "UTF-8", [("a", "/x", "", ""), ("img", "/y", "", "")])
         page.followed = [("a", "/x", "", "")]
         job.end(link, Outcome(200, at=NOW, ended=1.0), answer, page)
 
@@ -323,7 +323,7 @@ class TestOddities:
             "http://a.test/", headers=[(b"Content-Type", long.encode()), (b"X-Robots-Tag", long.encode())]
         )
         page = Page.of(Link("http://a.test/"), answer)
-        page.found = Found("http://a.test/", "UTF-8", [("a", "/x", "", long)], language=long, canonical=long)
+        page.found = DocumentLinks("http://a.test/", "UTF-8", [("a", "/x", "", long)], language=long, canonical=long)
         job.end(page.link, Outcome(200, at=NOW, ended=1.0), answer, page)
         job.stop()
 

@@ -16,7 +16,7 @@ from tests.support.warc_crawl import Archive, chunked, exchange, files
 from tests.support.warc_reader import members, read
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.net.errors import FetchError
-from webcrawl.net.http_answer import Answer
+from webcrawl.net.http_answer import AnswerParser
 
 PAGE = b"<html><p>hello world</p>" * 200
 # For bodies coded by brotli warcio 1.8.1 uses any package named brotli, but fails with an AttributeError on the one
@@ -137,7 +137,7 @@ def _blocks_by_fastwarc(path):
 def _answers():
     """What our client accepts of the answers in curl's tests, with odd heads and broken bodies."""
     for path in sorted((cases("http-raw") / "responses").iterdir()):
-        answer = Answer(1 << 20)
+        answer = AnswerParser(1 << 20)
         try:
             message = answer.feed(path.read_bytes()) or answer.lost(reset=False)
         except FetchError:

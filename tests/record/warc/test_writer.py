@@ -15,7 +15,7 @@ from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.support.warc_reader import digest, members, read
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, labels, sha1
-from webcrawl.base.model import Link, Referred
+from webcrawl.base.model import EarlierCapture, Link
 from webcrawl.store.errors import StoreError
 
 PAGE = b"<p>hello world, " * 20
@@ -321,7 +321,7 @@ class TestOtherCodings:
 
 
 class TestEarlierCrawls:
-    REFERRED = Referred("<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE)))
+    REFERRED = EarlierCapture("<urn:uuid:1>", "http://a.test/first", "2023-10-14T22:13:20Z", label(sha1(PAGE)))
 
     @pytest.mark.parametrize("date", ["2023-13-14T22:13:20Z", "2016-12-31T23:59:60Z", "2023"])
     def test_a_date_that_is_none(self, archive, date):

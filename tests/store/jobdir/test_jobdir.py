@@ -8,7 +8,7 @@ import pytest
 from tests.support.hive_jobs import named
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile, StateVersion, StoreError
-from webcrawl.store.jobdir.crawls import Hive, crawls_of, for_reading, hive_of, is_locked
+from webcrawl.store.jobdir.crawls import HiveDrones, crawls_of, for_reading, hive_of, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir, NoCrawl
 from webcrawl.store.jobdir.meta_row import read_terms
 
@@ -35,7 +35,7 @@ def test_drones_are_those_named_and_those_with_a_folder(tmp_path):
         (tmp_path / name).mkdir()
     (tmp_path / "drone-4").touch()
 
-    assert hive_of(tmp_path) == Hive("web", (2, 10, 11))
+    assert hive_of(tmp_path) == HiveDrones("web", (2, 10, 11))
     assert crawls_of(tmp_path) == [tmp_path / "drone-2", tmp_path / "drone-10", tmp_path / "drone-11"]
 
 
@@ -45,7 +45,7 @@ def test_drones_of_many_machines(tmp_path):
     assert crawls_of(tmp_path) == [tmp_path]
 
     crawl(tmp_path / "drone-1")
-    assert hive_of(tmp_path) == Hive(tmp_path.name, (1, 3))
+    assert hive_of(tmp_path) == HiveDrones(tmp_path.name, (1, 3))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tests.support.commands import command
 from tests.support.identities import fields_of, pem_of, serving
 from tests.support.nameserver import PTR, NameServer
 from webcrawl.net.identity.key_directory import MEDIA_TYPE, PATH
-from webcrawl.net.identity.request_signing import RequestSigning
+from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.identity.signing_key import SigningKey
 from webcrawl.tools.commands.identity import who
 
@@ -132,8 +132,8 @@ class TestRequests:
         """A request is checked with the keys of a directory: by whom it was signed, and whether it still holds."""
         site = published(tmp_path)
         head = b"GET / HTTP/1.1\r\nHost: a.test\r\n%b\r\n"
-        (tmp_path / "now").write_bytes(head % RequestSigning(key, AGENT).fields("a.test"))
-        (tmp_path / "then").write_bytes(head % RequestSigning(key, AGENT, now=lambda: 1_700_000_000.0).fields("a.test"))
+        (tmp_path / "now").write_bytes(head % RequestSigner(key, AGENT).fields("a.test"))
+        (tmp_path / "then").write_bytes(head % RequestSigner(key, AGENT, now=lambda: 1_700_000_000.0).fields("a.test"))
         now, then = (identity("verify", site, "--request", tmp_path / name) for name in ("now", "then"))
 
         assert (now.returncode, now.stderr) == (0, "")

@@ -10,7 +10,7 @@ from tests.support.reports import Report
 from tests.support.revisited import COUNTS, HOSTS, announced, revisited
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.store.jobdir.history_line import PATH, Revisited, line
+from webcrawl.store.jobdir.history_line import PATH, RevisitMoment, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
@@ -40,7 +40,7 @@ class Rows:
 
 
 def moment(at, taken=0.0, records=100.0, freshness=0.5, age=10.0):
-    return Moment(at, Revisited(records, taken, taken, 0.0, 0.0, freshness, age))
+    return Moment(at, RevisitMoment(records, taken, taken, 0.0, 0.0, freshness, age))
 
 
 class TestSection:

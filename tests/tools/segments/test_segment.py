@@ -17,7 +17,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.lines import BlockReader, BlockWriter
 from webcrawl.tools.segments.segment import Pool, copied, cut, hosts_needed, most_per_host
 from webcrawl.urls.seeds import Seeds
-from webcrawl.urls.seeds.seed_source import Found
+from webcrawl.urls.seeds.seed_source import UrlDiscovery
 
 HOSTS = ["a.test", "b.test", "www.b.test", "c.test:8080", "aa.test"]
 
@@ -240,8 +240,8 @@ def test_a_segment_is_read_as_seeds(tmp_path):
     assert bad == 0
     assert [seed.url for seed in found] == [link.url.replace('"', "%22") for link in LINKS]
     assert [seed.found for seed in found] == [
-        Found("LlR", "http://b.test/x", "http://s.test/", ".1f~aGk="),
-        Found("L", "http://a.test/,", "http://s.test/", ""),
+        UrlDiscovery("LlR", "http://b.test/x", "http://s.test/", ".1f~aGk="),
+        UrlDiscovery("L", "http://a.test/,", "http://s.test/", ""),
         None,
     ]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.tables import Job
 from tests.tools.verify.test_tables import changed, told, with_row
 from webcrawl.base.model import Link, Outcome, Status
-from webcrawl.base.page_values import By, Change, Judged
+from webcrawl.base.page_values import By, Change, PageJudgement
 from webcrawl.tools.verify_crawl import verify
 
 
@@ -18,7 +18,7 @@ def _job(tmp_path):
         job = Job(tmp_path / "job", archive=False, tables=False, changes=changes)
         for number in range(first, first + 4):
             job.end(Link("http://b.test/"), Outcome(Status.TIMEOUT, at=1.0, ended=1.0))
-            job.visit(f"http://a.test/{number}", Judged(Change.UNCHANGED, By.STATUS, 1.0), 304)
+            job.visit(f"http://a.test/{number}", PageJudgement(Change.UNCHANGED, By.STATUS, 1.0), 304)
         job.stop()
     return job.root
 

@@ -15,7 +15,7 @@ from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
 from webcrawl import __version__
-from webcrawl.base.model import Link, Referred, Withheld
+from webcrawl.base.model import EarlierCapture, Link, Withheld
 from webcrawl.record.since.sources import Sign, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
@@ -468,7 +468,7 @@ def test_what_earlier_archives_have(tmp_path, since):
     if since:
         for number in range(2):
             one = exchange(f"http://a.test/{number}", b"<p>%d" % number)
-            one.state.refers = Referred("<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest)
+            one.state.refers = EarlierCapture("<urn:uuid:1>", one.url, "2022-01-01T00:00:00Z", one.digest)
             archive.write(one, Link(one.url))
     archive.stop()
     said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
@@ -481,7 +481,7 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     """The folders of the indexes that the crawl compared with, and servers; the description has the number alone."""
     archive = Archive(tmp_path / "feb")
     one = exchange(SEED)
-    one.state.refers = Referred("", SEED, "2022-01-01T00:00:00Z", one.digest)
+    one.state.refers = EarlierCapture("", SEED, "2022-01-01T00:00:00Z", one.digest)
     archive.write(one, Link(SEED))
     archive.stop()
     (tmp_path / "feb/state/since").mkdir(parents=True, exist_ok=True)
@@ -498,7 +498,7 @@ def test_an_earlier_record_of_the_same_second(tmp_path):
     archive = Archive(tmp_path / "job")
     archive.write(exchange(SEED, b"<p>here"), Link(SEED))
     one = exchange("http://a.test/same", b"<p>there")
-    one.state.refers = Referred("<urn:uuid:1>", one.url, "2023-11-14T22:13:20Z", one.digest)
+    one.state.refers = EarlierCapture("<urn:uuid:1>", one.url, "2023-11-14T22:13:20Z", one.digest)
     archive.write(one, Link(one.url))
     archive.stop()
 
@@ -523,7 +523,7 @@ def test_pages_that_an_earlier_archive_has(tmp_path):
         ("http://a.test/again", "L", html, "Again", own),
     ):
         one = exchange(url, **more)
-        one.state.refers = Referred("<urn:uuid:1>", url, date, one.digest)
+        one.state.refers = EarlierCapture("<urn:uuid:1>", url, date, one.digest)
         archive.write(one, Link(url, path), **({"title": title} if title else {}))
     archive.write(exchange("http://a.test/odd", head=html["head"], status=304), Link("http://a.test/odd", "L"))
     archive.stop()

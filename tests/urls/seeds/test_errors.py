@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.seedlists import write
 from webcrawl.urls.seeds import SeedError, Seeds
-from webcrawl.urls.seeds.seed_source import BLOCK, Source
+from webcrawl.urls.seeds.seed_source import BLOCK, SeedFile
 
 LONG = b"".join(b"%d,site%d.example\n" % (n, n * 7919) for n in range(20_000))
 
@@ -277,7 +277,7 @@ class TestOnTheWay:
         path.write_bytes(gzip.compress(LONG)[:4])
 
         with pytest.raises(SeedError):
-            Source(str(path))
+            SeedFile(str(path))
 
 
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])

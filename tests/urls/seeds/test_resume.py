@@ -132,7 +132,7 @@ class TestLaziness:
             with closing(Seeds(str(path))) as seeds:
                 for _ in range(10_000):
                     next(seeds)
-                list(seed_source.Source(str(path)).blocks(far))
+                list(seed_source.SeedFile(str(path)).blocks(far))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -18,7 +18,7 @@ from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause, Look, Tally, judge, 
 from webcrawl.crawl.outlook import Outlook
 from webcrawl.crawl.periodic import Loop
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
-from webcrawl.store.jobdir.figures import Turns
+from webcrawl.store.jobdir.figures import HostTurns
 
 INTERVAL = 1.0  # seconds between two looks
 BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
@@ -107,7 +107,7 @@ class Bound:
             self._stood, seconds, late = False, max(seconds - late, 0.0), 0.0
         doing, state, ready = phases(downloader), crawl.parts.frontier.look.figures(), crawl.outlook.ready_hosts()
         asked = sum(doing.values()) - doing["queued"]  # these wait for their hosts, and pages for them
-        turns = Turns.of({**state, "ready": ready})
+        turns = HostTurns.of({**state, "ready": ready})
         rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
         self._no_way = rules[NO_WAY] == turns.waiting > 0
         return Look(

@@ -10,7 +10,7 @@ from webcrawl.base.settings.setting_kinds import (
     MANY,
     TEBIBYTE,
     Choice,
-    Line,
+    HeaderText,
     Maybe,
     Name,
     Number,
@@ -52,7 +52,7 @@ URL_FILTERS = {
 
 CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The crawl": (
-        Setting("USER_AGENT", "webcrawl/0.1", Line()).means(
+        Setting("USER_AGENT", "webcrawl/0.1", HeaderText()).means(
             "How the crawler identifies itself. A crawl of public addresses needs a contact in it (or BOT_FROM): the "
             "address of a page about the crawl, or of a mailbox."
         ),
@@ -75,7 +75,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FEATURES", [], "dotted paths").means(
             "Features of your own: classes that take part in the life of each URL (docs/extending.md)."
         ),
-        Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", Line()).means(
+        Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", HeaderText()).means(
             "Where to download seeds/top1m.csv from if it is named and missing: rank,domain lines, plain, .gz or .zip."
         ),
     ),
@@ -357,7 +357,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_LEASE", 30.0, Number(1, DAY)).means(
             "Seconds without a sign of life after which a drone counts as away."
         ),
-        Setting("REDIS_URL", None, Maybe(Line())).means(
+        Setting("REDIS_URL", None, Maybe(HeaderText())).means(
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."
         ),
         Setting("REDIS_PASSWORD_FILE", None, "file").means(

@@ -15,7 +15,7 @@ _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _RATE = re.compile(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,5})")
 
 
-class Kind(Protocol):
+class SettingKind(Protocol):
     """A kind of value. `read` raises ValueError, TypeError or OSError for an invalid one; the message may say why."""
 
     @property
@@ -77,7 +77,7 @@ def is_whole(text: str, least: int, most: int) -> bool:
 class Maybe(NamedTuple):
     """A value of another kind, or none: None."""
 
-    kind: Kind
+    kind: SettingKind
 
     @property
     def allowed(self) -> str:
@@ -154,7 +154,7 @@ class Choice(NamedTuple):
         return found
 
 
-class Line:
+class HeaderText:
     """Text that can stand in a header."""
 
     allowed: str = "one line of text"
@@ -184,9 +184,9 @@ class RedisKey:
     allowed: str = "one line of text, in which %(name)s is the spider's name"
 
     def read(self, value: Any, /) -> str:
-        found = Line().read(value)
+        found = HeaderText().read(value)
         try:
-            Line().read(found % {"name": "web"})
+            HeaderText().read(found % {"name": "web"})
         except KeyError as error:
             raise ValueError(f"%({error.args[0]})s is unknown") from error
         return found
@@ -264,7 +264,7 @@ class Setting(NamedTuple):
 
     name: str
     default: Any
-    kind: Kind | str
+    kind: SettingKind | str
     text: str = ""
 
     def means(self, text: str) -> Setting:

@@ -15,7 +15,7 @@ from webcrawl.content.formats.listings import Listing
 from webcrawl.content.formats.sniffing import form_of, is_packed, unpacked
 from webcrawl.content.html import link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
-from webcrawl.content.html.link_kinds import ALL_LOGGED, HUB, OF_DOCUMENTS, Found, FoundLink
+from webcrawl.content.html.link_kinds import ALL_LOGGED, HUB, OF_DOCUMENTS, DocumentLinks, FoundLink
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.shown_text import resolved
 
@@ -93,7 +93,7 @@ class DocumentReader:
 
     def links(
         self, body: bytes, content_type: str, url: str, encoding: str = "", headers: Iterable[tuple[bytes, bytes]] = ()
-    ) -> Found:
+    ) -> DocumentLinks:
         """The links of `body`, fetched from `url`; see LinkReader. A PDF has none here. Never raises.
 
         The addresses of a sitemap or a feed are relative to its Content-Location (RFC 2616 14.14), a page's are not.
@@ -107,8 +107,8 @@ class DocumentReader:
             return self._html.links(body, content_type, url, encoding)
         if form == "xlink":
             links = self._kept(xml_stream.xlinks(body, content_type, url))
-            return Found(url, encoding or "utf-8", links=links, whole=self._whole)
-        found = Found(_location(headers, url), encoding or "utf-8", whole=self._whole)
+            return DocumentLinks(url, encoding or "utf-8", links=links, whole=self._whole)
+        found = DocumentLinks(_location(headers, url), encoding or "utf-8", whole=self._whole)
         if form == "text":
             self._fill(found, listings.read_list(body))
         elif form == "json":
@@ -117,7 +117,7 @@ class DocumentReader:
             self._fill(found, listings.read(body, content_type, found.base))
         return found
 
-    def add_headers(self, found: Found, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
+    def add_headers(self, found: DocumentLinks, headers: Iterable[tuple[bytes, bytes]], url: str) -> None:
         """Adds the links of an answer's headers; `url` is the answer's."""
         for kind, address, text, rel in links(headers) if self._of_headers else ():
             target = resolved(address, url)
@@ -126,7 +126,7 @@ class DocumentReader:
             if kind in self.wanted and target:
                 found.links.append((kind, target, text, rel))
 
-    def _fill(self, found: Found, read: Listing) -> None:
+    def _fill(self, found: DocumentLinks, read: Listing) -> None:
         found.entries, found.title = read.entries, read.title
         found.links = self._kept([entry.link for entry in read.entries])
 
@@ -144,7 +144,7 @@ def _nothing(agent: str) -> LinkReader:
     return LinkReader((), agent=agent)
 
 
-def head(body: bytes, content_type: str, url: str, encoding: str, agent: str) -> Found:
+def head(body: bytes, content_type: str, url: str, encoding: str, agent: str) -> DocumentLinks:
     """Return what a document says of itself, without its links."""
     return _nothing(agent).links(body, content_type, url, encoding)
 
@@ -156,7 +156,7 @@ def all_links(
     encoding: str = "",
     headers: Iterable[tuple[bytes, bytes]] = (),
     agent: str = "",
-) -> Found:
+) -> DocumentLinks:
     """Links of all kinds but a PDF's, with their texts, of a document that came from `url`."""
     found = _everything(agent).links(body, content_type, url, encoding, headers)
     _everything(agent).add_headers(found, headers, url)

@@ -20,7 +20,7 @@ from webcrawl.content.html.link_kinds import FoundLink
 
 
 @dataclass(slots=True)
-class Entry:
+class ListingEntry:
     """One address, and what may be of use to whoever decides when to fetch it again."""
 
     url: str  # as written
@@ -40,7 +40,7 @@ class Listing:
 
     form: str = ""  # urlset, sitemapindex, text, rss, feed (Atom), RDF, json; empty: nothing that can be read
     title: str = ""
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ListingEntry] = field(default_factory=list)
 
     def urls(self, *roles: str) -> list[str]:
         """The addresses of these roles, in document order."""
@@ -218,7 +218,7 @@ class _Target:
 
     def _add(self, url: str | None, role: str, kind: str) -> None:
         if url is not None and url.strip() and not self.full:
-            self.listing.entries.append(Entry(self._bases.absolute(url.strip()), kind, role))
+            self.listing.entries.append(ListingEntry(self._bases.absolute(url.strip()), kind, role))
             self.full = len(self.listing.entries) >= LINKS
 
     def _finish(self) -> None:
@@ -260,7 +260,9 @@ def read_feed(body: bytes) -> Listing:
     if not isinstance(feed, dict):
         return Listing()
     found = Listing("json", _text(feed.get("title")), _named(feed, OF_FEED))
-    found.entries += [Entry(url, "hub", "hub") for hub in _dicts(feed.get("hubs")) if (url := _address(hub.get("url")))]
+    found.entries += [
+        ListingEntry(url, "hub", "hub") for hub in _dicts(feed.get("hubs")) if (url := _address(hub.get("url")))
+    ]
     for item in _dicts(feed.get("items"))[:ENTRIES]:
         found.entries += _item(item)
         if len(found.entries) >= LINKS:
@@ -268,7 +270,7 @@ def read_feed(body: bytes) -> Listing:
     return found
 
 
-def _item(item: dict[str, Any]) -> list[Entry]:
+def _item(item: dict[str, Any]) -> list[ListingEntry]:
     written = (item.get(name) for name in ("date_modified", "date_published"))
     modified = next((moment for one in written if (moment := read_date(_text(one))) is not None), None)
     entries = _named(item, OF_ITEM)
@@ -276,11 +278,11 @@ def _item(item: dict[str, Any]) -> list[Entry]:
         if entry.role == "item":
             entry.modified, entry.title = modified, _text(item.get("title"))
     files = (_address(file.get("url")) for file in _dicts(item.get("attachments")))
-    return [*entries, *(Entry(url, "media", "enclosure") for url in files if url)]
+    return [*entries, *(ListingEntry(url, "media", "enclosure") for url in files if url)]
 
 
-def _named(where: dict[str, Any], names: dict[str, tuple[str, str]]) -> list[Entry]:
-    return [Entry(url, kind, role) for name, (role, kind) in names.items() if (url := _address(where.get(name)))]
+def _named(where: dict[str, Any], names: dict[str, tuple[str, str]]) -> list[ListingEntry]:
+    return [ListingEntry(url, kind, role) for name, (role, kind) in names.items() if (url := _address(where.get(name)))]
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -309,4 +311,4 @@ def read_list(body: bytes) -> Listing:
     """The lines that are addresses."""
     lines = (match[0].strip() for match in _LINE.finditer(body.removeprefix(b"\xef\xbb\xbf")))
     urls = (line for line in lines if len(line) <= LONGEST and line[:4].lower() == b"http" and not line.split()[1:])
-    return Listing("text", entries=[Entry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)])
+    return Listing("text", entries=[ListingEntry(address_text(url), "sitemap") for url in islice(urls, ENTRIES)])

@@ -13,8 +13,8 @@ from typing import Any
 
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.base.url_text import address_text
-from webcrawl.content.html.link_kinds import Found
-from webcrawl.content.worker import Died, Job, Worker, command_of
+from webcrawl.content.html.link_kinds import DocumentLinks
+from webcrawl.content.worker import DocumentWorker, Job, WorkerDied, command_of
 
 MOST = 10_000  # addresses
 LONGEST, TITLE = 1 << 16, 1000  # characters of one address, and of the title
@@ -161,20 +161,20 @@ def pdf_job(*wanted: str) -> Job:
     return Job(read, MEMORY, HARD, files=0)
 
 
-class PdfProcess(Worker):
+class PdfProcess(DocumentWorker):
     """One PDF after the other."""
 
     def __init__(self, command: tuple[str, ...] = (), *, links: bool = True, text: bool = False) -> None:
         """Of each PDF it reads its `links`, its `text`, or both."""
         super().__init__("PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD)
 
-    def read(self, body: bytes, url: str) -> Found:
+    def read(self, body: bytes, url: str) -> DocumentLinks:
         """Links, title and text of a PDF, with a note if there may be more. OSError if no process can be started."""
         try:
             links, title, text, note = self.ask(body, _answered)
-        except Died:
-            return Found(url, "", note="pdf:died")
-        return Found(url, "", [("pdf", link, "", "") for link in links], title=title, text=text, note=note)
+        except WorkerDied:
+            return DocumentLinks(url, "", note="pdf:died")
+        return DocumentLinks(url, "", [("pdf", link, "", "") for link in links], title=title, text=text, note=note)
 
 
 def _answered(answer: Any) -> tuple[list[str], str, str, str]:

@@ -31,7 +31,7 @@ _ROOT = re.compile(
 )
 
 
-class Target(Protocol):
+class XmlTarget(Protocol):
     """A receiver of a document's events; names are in Clark's notation, `{namespace}name`."""
 
     full: bool  # it has enough
@@ -54,7 +54,7 @@ def root_of(body: bytes) -> str:
     return match[1].decode("ascii", "replace") if match else ""
 
 
-def read(body: bytes, content_type: str, target: Target) -> None:
+def read(body: bytes, content_type: str, target: XmlTarget) -> None:
     """Sends a document's elements to `target`, well-formed or not, until it has enough, or has seen very many."""
     encoding = _encoding(body, content_type)
     text = defused(body if encoding == encodings.UTF_8 else encodings.decode(body, encoding).encode("utf-8", "replace"))

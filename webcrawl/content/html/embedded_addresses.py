@@ -10,7 +10,7 @@ from typing import Any
 
 from webcrawl.content.html import encodings, mimetype
 from webcrawl.content.html.encodings import BOMS, SPACE
-from webcrawl.content.html.link_kinds import DATA_ATTRIBUTES, DATA_SETS, Found
+from webcrawl.content.html.link_kinds import DATA_ATTRIBUTES, DATA_SETS, DocumentLinks
 
 _CANDIDATE = re.compile(r"[\t\n\f\r ,]*+([^\t\n\f\r ]++)")
 # Up to the comma that ends a candidate. A comma in parentheses does not; parentheses do not nest.
@@ -170,10 +170,10 @@ def is_style_sheet(content_type: str, url: str) -> bool:
     return mime is not None and mime.essence == "text/css"
 
 
-def style_sheet_links(body: bytes, content_type: str, url: str) -> Found:
+def style_sheet_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
     """Its url(), @import and image-set(), as links of the kind `style`; never raises."""
     encoding = _encoding(body, content_type)
-    found = Found(url, encoding)
+    found = DocumentLinks(url, encoding)
     found.links = [("style", one, "", "") for one in css_urls(encodings.decode(body, encoding))]
     return found
 

@@ -129,7 +129,7 @@ class PageLink:
 
 
 @dataclass(slots=True)
-class Found:
+class DocumentLinks:
     """A document's links in document order, and what its head says about them."""
 
     base: str  # what the links are relative to
@@ -147,7 +147,7 @@ class Found:
     targets: dict[str, str | None] = field(default_factory=dict)  # canonical URLs of addresses, where known
     entries: Sequence[
         Any
-    ] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.content.formats.listings.Entry)
+    ] = ()  # of a sitemap or a feed: what it says of each address (webcrawl.content.formats.listings.ListingEntry)
 
 
 def is_nofollow(rel: str) -> bool:

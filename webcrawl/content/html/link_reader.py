@@ -10,7 +10,7 @@ import ada_url
 from webcrawl.content.html import embedded_addresses, encodings, link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.encodings import SPACE, encoding_of
-from webcrawl.content.html.link_kinds import LICENSE, Found, FoundLink, Said
+from webcrawl.content.html.link_kinds import LICENSE, DocumentLinks, FoundLink, Said
 from webcrawl.content.html.trees import Element, ElementReader, document
 
 Attributes = dict[str, str | None]
@@ -28,11 +28,17 @@ LANGUAGE = 100
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
 
 
-class Reading:
-    """Fills a Found from elements in document order."""
+class LinkCollector:
+    """Fills a DocumentLinks from elements in document order."""
 
     def __init__(
-        self, found: Found, table: Table, wanted: frozenset[str], *, anchor_text: bool, names: frozenset[str] = SPOKEN
+        self,
+        found: DocumentLinks,
+        table: Table,
+        wanted: frozenset[str],
+        *,
+        anchor_text: bool,
+        names: frozenset[str] = SPOKEN,
     ) -> None:
         """`names`: of meta elements whose contents are kept as they are."""
         self._found, self._links, self._names = found, found.links, names
@@ -283,7 +289,7 @@ class LinkReader:
         self._styles = "style" in self.wanted
         self._whole = anchor_text and self.wanted >= link_kinds.LOGGED
 
-    def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> Found:
+    def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> DocumentLinks:
         """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet has none.
 
         Pass `encoding` if it is already known. Never raises, whatever the bytes.
@@ -291,11 +297,11 @@ class LinkReader:
         if self._styles and embedded_addresses.is_style_sheet(content_type, url):
             return embedded_addresses.style_sheet_links(body, content_type, url)
         encoding = encoding or encoding_of(body, content_type, url)
-        found = Found(url, encoding, whole=self._whole)
+        found = DocumentLinks(url, encoding, whole=self._whole)
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
-        reading = Reading(found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names)
+        reading = LinkCollector(found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names)
         reading.read(self._reader.elements(text, kind), len(text))
         if reading.hidden:  # parsed once, together: a page may contain very many
             reading.read(self._reader.elements("".join(reading.hidden).encode(), "html"), len(text))

@@ -1,7 +1,8 @@
 """Parts of a document that are read only when somebody asks: visible text, resolved links, what it says of itself.
 
-Beside its links a document describes itself by language, description, headings and Open Graph (`About`). Readers'
-comments are taken out of its tree, by what its markup calls them, before the main text is looked for.
+Beside its links a document describes itself by language, description, headings and Open Graph
+(`PageDescription`). Readers' comments are taken out of its tree, by what its markup calls them, before the main text is
+looked for.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from webcrawl.base.loading import MissingLibraryError
 from webcrawl.content.html import tree_guard
 from webcrawl.content.html.encodings import SPACE
-from webcrawl.content.html.link_kinds import Found, PageLink
+from webcrawl.content.html.link_kinds import DocumentLinks, PageLink
 from webcrawl.content.html.trees import Element, ElementReader, LexborTree, defused, document, plain_root, xml_root
 
 # In an id or a class: comment, Kommentar, commentaire, comentario, komentarz and so on, but no commentary; and what
@@ -73,7 +74,7 @@ MOST = 1000  # headings, and as many properties: a page may consist of them
 
 
 @dataclass(slots=True)
-class About:
+class PageDescription:
     """Texts have their white space collapsed."""
 
     language: str = ""  # as declared by the document
@@ -89,14 +90,14 @@ class AboutReader:
     def __init__(self) -> None:
         self._reader = ElementReader(SELECTOR, frozenset(TAGS))
 
-    def about(self, text: bytes, kind: str) -> About:
+    def about(self, text: bytes, kind: str) -> PageDescription:
         """Return what a document in UTF-8 says of itself; see `elements.document`. Never raises, whatever the bytes."""
         return about_of(self._reader.elements(text, kind))
 
 
-def about_of(elements: Iterable[Element]) -> About:
+def about_of(elements: Iterable[Element]) -> PageDescription:
     """Read the description from elements that were selected by SELECTOR, or from all."""
-    about = About()
+    about = PageDescription()
     for element in elements:
         read = _READ.get(element.tag or "")  # an XML document's are not selected
         if read is not None:
@@ -104,20 +105,20 @@ def about_of(elements: Iterable[Element]) -> About:
     return about
 
 
-def _html(about: About, element: Element) -> None:
+def _html(about: PageDescription, element: Element) -> None:
     attributes = element.attributes
     about.language = about.language or _clean(
         attributes.get("lang") or attributes.get("xml:lang") or attributes.get(_XML_LANG)
     )
 
 
-def _link(about: About, element: Element) -> None:
+def _link(about: PageDescription, element: Element) -> None:
     attributes = element.attributes
     if not about.canonical and "canonical" in (attributes.get("rel") or "").lower().split():
         about.canonical = (attributes.get("href") or "").strip(SPACE)
 
 
-def _meta(about: About, element: Element) -> None:
+def _meta(about: PageDescription, element: Element) -> None:
     attributes = element.attributes
     content = _clean(attributes.get("content"))
     if not content:
@@ -132,7 +133,7 @@ def _meta(about: About, element: Element) -> None:
         about.open_graph.append((key[:LONGEST], content))
 
 
-def _heading(about: About, element: Element) -> None:
+def _heading(about: PageDescription, element: Element) -> None:
     if len(about.headings) < MOST:
         text = _clean(element.text())
         if text:
@@ -144,7 +145,7 @@ def _clean(text: str | None) -> str:
 
 
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
-_READ: dict[str, Callable[[About, Element], None]] = {
+_READ: dict[str, Callable[[PageDescription, Element], None]] = {
     "html": _html,
     "link": _link,
     "meta": _meta,
@@ -268,7 +269,7 @@ class ShownReader:
     def __init__(self) -> None:
         self._about, self._tree = AboutReader(), LexborTree(SELECTOR)
 
-    def shown(self, text: bytes, kind: str) -> tuple[About, str]:
+    def shown(self, text: bytes, kind: str) -> tuple[PageDescription, str]:
         """Both of a document in UTF-8; see `elements.document`. Never raises, whatever the bytes."""
         text = defused(text)
         if kind == "xml" or tree_guard.heavy(text):
@@ -285,7 +286,7 @@ _about_reader = cache(AboutReader)
 _shown_reader = cache(ShownReader)
 
 
-def page_links(found: Found) -> list[PageLink]:
+def page_links(found: DocumentLinks) -> list[PageLink]:
     """A document's links as a pipeline sees them."""
     return [PageLink(*link, resolved(link[1], found.base)) for link in found.links]
 
@@ -304,13 +305,13 @@ def visible(body: bytes, content_type: str, encoding: str) -> str | None:
     return visible_text(html, kind) if kind else None
 
 
-def about(body: bytes, content_type: str, encoding: str) -> About:
+def about(body: bytes, content_type: str, encoding: str) -> PageDescription:
     """Return what a document says of itself; what is no document says nothing."""
     html, kind = document(body, content_type, encoding)
-    return _about_reader().about(html, kind) if kind else About()
+    return _about_reader().about(html, kind) if kind else PageDescription()
 
 
-def shown(body: bytes, content_type: str, encoding: str) -> tuple[About, str] | None:
+def shown(body: bytes, content_type: str, encoding: str) -> tuple[PageDescription, str] | None:
     """Return what a document says of itself, and what a browser would show of it; None for what is none."""
     html, kind = document(body, content_type, encoding)
     return _shown_reader().shown(html, kind) if kind else None

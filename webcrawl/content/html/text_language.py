@@ -59,7 +59,7 @@ EAST_ASIAN = ("Hangul", "Kana", "Han")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class LetterMark:
     """A language is known by these letters, if they are so large a part of the letters of its script."""
 
     language: str
@@ -96,34 +96,34 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
 }
 """The languages of a script. The first one is meant if nothing else tells; each may be declared."""
 
-MARKS: dict[str, tuple[Mark, ...]] = {
+MARKS: dict[str, tuple[LetterMark, ...]] = {
     "Cyrillic": (
-        Mark("tg", "ҷӣӯ", 0.003),
-        Mark("cv", "ӑӗ", 0.01),
-        Mark("ba", "ҙҡ", 0.005),
-        Mark("kk", "ұ", 0.003),
-        Mark("uz", "қғҳ", 0.01),
-        Mark("be", "ў", 0.003),
-        Mark("uk", "іїєґ", 0.01),  # Belarusian and Kazakh have the first one as well, and stand above
-        Mark("tt", "җә", 0.005),
-        Mark("ky", "ң", 0.003),
-        Mark("mn", "өү", 0.01),
-        Mark("mk", "ѓќѕ", 0.002),
-        Mark("sr", "јћђљњџ", 0.01),
-        Mark("ru", "ыэё", 0.005),
-        Mark("bg", "ъ", 0.005),
+        LetterMark("tg", "ҷӣӯ", 0.003),
+        LetterMark("cv", "ӑӗ", 0.01),
+        LetterMark("ba", "ҙҡ", 0.005),
+        LetterMark("kk", "ұ", 0.003),
+        LetterMark("uz", "қғҳ", 0.01),
+        LetterMark("be", "ў", 0.003),
+        LetterMark("uk", "іїєґ", 0.01),  # Belarusian and Kazakh have the first one as well, and stand above
+        LetterMark("tt", "җә", 0.005),
+        LetterMark("ky", "ң", 0.003),
+        LetterMark("mn", "өү", 0.01),
+        LetterMark("mk", "ѓќѕ", 0.002),
+        LetterMark("sr", "јћђљњџ", 0.01),
+        LetterMark("ru", "ыэё", 0.005),
+        LetterMark("bg", "ъ", 0.005),
     ),
     "Arabic": (
-        Mark("sd", "ٻڄڃڏڳ", 0.005),
-        Mark("ug", "ۇۈۋ", 0.02),
-        Mark("ckb", "ەێۆڵڕ", 0.03),
-        Mark("ps", "ښځڅډړږۍ", 0.005),
-        Mark("ur", "ٹڈڑںے", 0.01),
-        Mark("fa", "پچژگیک", 0.03),
+        LetterMark("sd", "ٻڄڃڏڳ", 0.005),
+        LetterMark("ug", "ۇۈۋ", 0.02),
+        LetterMark("ckb", "ەێۆڵڕ", 0.03),
+        LetterMark("ps", "ښځڅډړږۍ", 0.005),
+        LetterMark("ur", "ٹڈڑںے", 0.01),
+        LetterMark("fa", "پچژگیک", 0.03),
     ),
-    "Devanagari": (Mark("mr", "ळ", 0.003), Mark("ne", "छ", 0.01)),
-    "Bengali": (Mark("as", "ৰৱ", 0.01),),
-    "Hebrew": (Mark("yi", "װױײ", 0.005),),
+    "Devanagari": (LetterMark("mr", "ळ", 0.003), LetterMark("ne", "छ", 0.01)),
+    "Bengali": (LetterMark("as", "ৰৱ", 0.01),),
+    "Hebrew": (LetterMark("yi", "װױײ", 0.005),),
 }
 """The letters that tell a script's languages apart. The order counts: the first mark that a text has decides."""
 
@@ -132,7 +132,7 @@ MENTIONED = 0.01  # of them: fewer kana are a name in a Chinese text, and no sup
 
 
 @dataclass(frozen=True, slots=True)
-class Writing:
+class ScriptCounts:
     """The scripts of a text. `script` and `language` are empty if it is mostly Latin, or has no letters."""
 
     letters: dict[str, int]  # of each script that it has, a syllable counting as several
@@ -158,7 +158,7 @@ class Writing:
         return letters >= SUPPORTS * sum(self.letters.values())
 
 
-def writing_of(text: str) -> Writing | None:
+def writing_of(text: str) -> ScriptCounts | None:
     """Return the scripts of a text; None if it has hardly a letter that is not Latin, as most texts have."""
     text = text[:LONGEST]
     if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
@@ -169,11 +169,11 @@ def writing_of(text: str) -> Writing | None:
         return None
     script = max(together, key=together.__getitem__)
     if together[script] < DECIDES * sum(letters.values()):
-        return Writing(letters)
+        return ScriptCounts(letters)
     usual, marks = LANGUAGES[script][0], MARKS.get(script, ())
     marked = _marked(text, marks, together[script])
     tells = bool(marked) or usual not in {mark.language for mark in marks}
-    return Writing(letters, script, marked or usual, is_marked=tells)
+    return ScriptCounts(letters, script, marked or usual, is_marked=tells)
 
 
 def _letters(text: str) -> dict[str, int]:
@@ -195,7 +195,7 @@ def _together(letters: dict[str, int]) -> dict[str, int]:
     return found
 
 
-def _marked(text: str, marks: tuple[Mark, ...], letters: int) -> str:
+def _marked(text: str, marks: tuple[LetterMark, ...], letters: int) -> str:
     """Return the language of the first mark that the text has, or an empty string."""
     lower = text.lower() if marks else ""
     for mark in marks:

@@ -39,7 +39,7 @@ HINTS = {
 }
 
 
-class Part(StrEnum):
+class ErrorMarks(StrEnum):
     """Of the table, what an error may say."""
 
     DENIES = "denies"
@@ -49,7 +49,7 @@ class Part(StrEnum):
     STOCK = "stock"  # what servers say by themselves
 
 
-LISTS = {"words": WORDS, "names": WORDS, "denial": tuple(Part)}  # of expressions, by name
+LISTS = {"words": WORDS, "names": WORDS, "denial": tuple(ErrorMarks)}  # of expressions, by name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ class Marks:
         for row in (row for table in tables for row in table.get("mark", ())):
             self._add(row)
         words, names = ({kind: _of(tables, key, kind) for kind in WORDS} for key in ("words", "names"))
-        self._denial = {part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in Part}
+        self._denial = {part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in ErrorMarks}
         self._words = {kind: _compiled(_either(words[kind]), OPTIONS) for kind in WORDS}
         self._names = {kind: _compiled(_either(names[kind]), OPTIONS) for kind in WORDS}
         self._whole = {kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS}
@@ -151,13 +151,13 @@ class Marks:
         """Return whether a sentence says that the page is of this kind."""
         return self._words[kind].search(text) is not None
 
-    def says(self, part: Part, text: str) -> bool:
+    def says(self, part: ErrorMarks, text: str) -> bool:
         """Return whether an error says this part of a denial."""
         return self._denial[part].search(text) is not None
 
     def is_stock(self, text: str) -> bool:
         """Return whether an error says no more than servers say by themselves."""
-        return LETTERS.search(self._denial[Part.STOCK].sub("", text)) is None
+        return LETTERS.search(self._denial[ErrorMarks.STOCK].sub("", text)) is None
 
     def names(self, kind: str, lines: str, *, whole: bool) -> bool:
         """Return whether a line names this kind, and with `whole` nothing else."""

@@ -33,8 +33,8 @@ from webcrawl.content.recognise.shape import (
     MAX_STATEMENT_CHARS,
     MAX_TITLED_CHARS,
     MISSING,
+    DocumentShape,
     HtmlAnswer,
-    Shape,
     tree_of,
 )
 
@@ -113,7 +113,7 @@ class Recogniser:
         if status < 400 and all(map(_needs_short_text, marks)) and shows_more(tree.body, MAX_TITLED_CHARS):
             kept_tree().keep(html, tree)  # links are read from it
             return PAGE  # every rule that is left needs a shorter text
-        shape = Shape.of(tree)
+        shape = DocumentShape.of(tree)
         answer = HtmlAnswer(status, shape)
         found = (
             self._kind_by_marks(answer, marks)
@@ -137,7 +137,7 @@ class Recogniser:
         tree = tree_of(*document(body, kind, encoding_of(body, kind, "")))
         if tree is None:
             return None
-        shape = Shape.of(tree)
+        shape = DocumentShape.of(tree)
         return Probe.of(url, shape.title, " ".join(shape.text.split()))
 
     def _glance(self, beginning: bytes, body: bytes, kind: str) -> Glance:
@@ -247,7 +247,7 @@ def _is_utf8(beginning: bytes) -> bool:
     return True
 
 
-def _structure(status: int, shape: Shape, body: bytes) -> str:
+def _structure(status: int, shape: DocumentShape, body: bytes) -> str:
     """Return the kind of a page by what it is made of, or PAGE."""
     if not shape.scripts or shape.frames or not _has_a_page(status):
         return PAGE
@@ -258,7 +258,7 @@ def _structure(status: int, shape: Shape, body: bytes) -> str:
     return SHELL if _is_shell(shape) else PAGE
 
 
-def _is_challenge(status: int, shape: Shape, body: bytes) -> bool:
+def _is_challenge(status: int, shape: DocumentShape, body: bytes) -> bool:
     """Return whether scripts alone decide who gets the page: it shows nothing else, and asks for itself again."""
     if shape.blank and _is_gate(status, body):
         return True
@@ -269,7 +269,7 @@ def _is_challenge(status: int, shape: Shape, body: bytes) -> bool:
     return is_bare and _asks_again(body, status, shape)
 
 
-def _is_shell(shape: Shape) -> bool:
+def _is_shell(shape: DocumentShape) -> bool:
     """Return whether scripts have still to make what the page is to show."""
     is_loading = not shape.text or LOADING.search(shape.text) is not None
     if shape.mounts:
@@ -290,7 +290,7 @@ def _is_gate(status: int, body: bytes) -> bool:
     return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
-def _asks_again(body: bytes, status: int, shape: Shape) -> bool:
+def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:
     """Return whether a script sets a cookie and asks for the same page, or is packed so that nobody reads it.
 
     A packed one of a page with words or places of its own may serve these, unless text or title says what it does.

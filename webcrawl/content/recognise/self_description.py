@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import islice
 
 from webcrawl.base.page_values import DENIAL, UNKNOWN
-from webcrawl.content.recognise.marks import APART, Marks, Part
+from webcrawl.content.recognise.marks import APART, ErrorMarks, Marks
 from webcrawl.content.recognise.shape import (
     MAX_CAPTION_CHARS,
     MAX_ERROR_CHARS,
     MAX_STATEMENT_CHARS,
     MAX_TITLED_CHARS,
+    DocumentShape,
     HtmlAnswer,
-    Shape,
 )
 
 QUOTED = re.compile(r"[\"“”„«「『][^\"“”„«»」』\n]{3,300}[\"“”»」』]")
@@ -72,7 +72,7 @@ def may_deny(status: int) -> bool:
     return status >= 400 and status not in ELSE and status not in FAILED
 
 
-def denies(marks: Marks, status: int, shape: Shape, *, walled: bool) -> bool:
+def denies(marks: Marks, status: int, shape: DocumentShape, *, walled: bool) -> bool:
     """Return whether an error turns away a client, a network or a request, with no site around it.
 
     `walled`: a sentence says that it is a wall, as challenges do, which deny nothing.
@@ -80,21 +80,21 @@ def denies(marks: Marks, status: int, shape: Shape, *, walled: bool) -> bool:
     if not may_deny(status) or not _is_alone(shape):
         return False
     said = f"{shape.title}\n{shape.text}"
-    if not walled and not marks.says(Part.DENIES, said):
+    if not walled and not marks.says(ErrorMarks.DENIES, said):
         return False
-    if marks.says(Part.GUARDS, said):
+    if marks.says(ErrorMarks.GUARDS, said):
         return True
     if status == 400 or status >= 500:  # these may fail a request without a reason against it
         return False
-    return not marks.says(Part.RIGHTS, said) and (marks.says(Part.YOURS, said) or refers(said))
+    return not marks.says(ErrorMarks.RIGHTS, said) and (marks.says(ErrorMarks.YOURS, said) or refers(said))
 
 
-def accuses(marks: Marks, shape: Shape, said: str) -> bool:
+def accuses(marks: Marks, shape: DocumentShape, said: str) -> bool:
     """Return whether a short page with a good status says that a guard has denied a request, and which."""
     if shape.links > 1 or shape.codes or shape.fields or not _is_alone(shape) or not refers(shape.text):
         return False
     said = SPARED.sub(" ", said)
-    return all(marks.says(part, said) for part in (Part.DENIES, Part.GUARDS, Part.YOURS))
+    return all(marks.says(part, said) for part in (ErrorMarks.DENIES, ErrorMarks.GUARDS, ErrorMarks.YOURS))
 
 
 def refers(said: str) -> bool:
@@ -103,7 +103,7 @@ def refers(said: str) -> bool:
     return any(sum(map(str.isdigit, one)) >= DIGITS and not WRITTEN.fullmatch(one) for one in found)
 
 
-def _is_alone(shape: Shape) -> bool:
+def _is_alone(shape: DocumentShape) -> bool:
     return shape.links <= WAYS and not (shape.sites or shape.passwords or shape.textareas or shape.published)
 
 
@@ -198,7 +198,9 @@ class SelfDescription:
             return PAGE
         if says_wall:
             return UNKNOWN
-        is_ordinary = answer.is_part_of_site or marks.says(Part.RIGHTS, said.headline) or marks.is_stock(said.headline)
+        is_ordinary = (
+            answer.is_part_of_site or marks.says(ErrorMarks.RIGHTS, said.headline) or marks.is_stock(said.headline)
+        )
         names_wall = marks.names(WALL, said.headline, whole=False)
         return UNKNOWN if names_wall and not is_ordinary else PAGE
 

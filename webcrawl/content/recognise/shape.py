@@ -47,7 +47,7 @@ MISSING = frozenset((404, 410))  # the status says everything: the URL has no pa
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class DocumentShape:
     """Of a document in UTF-8; texts have their white space collapsed."""
 
     title: str
@@ -74,7 +74,7 @@ class Shape:
     filled: int  # what is in the mounts of a page, and not of one that is still to be made
 
     @classmethod
-    def of(cls, tree: LexborHTMLParser) -> Shape:
+    def of(cls, tree: LexborHTMLParser) -> DocumentShape:
         """The shape of a document's tree, which is spoilt."""
         title = tree.css_first("title")
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
@@ -126,7 +126,7 @@ class HtmlAnswer:
     """The status of an answer, and the structure of its body."""
 
     status: int
-    shape: Shape
+    shape: DocumentShape
 
     @property
     def is_error(self) -> bool:

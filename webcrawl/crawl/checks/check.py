@@ -19,10 +19,10 @@ from webcrawl.base.settings.setting_kinds import (
     MANY,
     Choice,
     Choices,
-    Kind,
     Maybe,
     Number,
     Secret,
+    SettingKind,
     StatusCodes,
     Switch,
     Whole,
@@ -70,7 +70,7 @@ from webcrawl.urls.filters.scope import SCOPES
 
 REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"  # the clients run on its event loop
 
-NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
+NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
     "key file": Maybe(KeyFile()),
     "agent origin": Maybe(AgentOrigin()),
     "mail address": MailAddress(),
@@ -103,15 +103,15 @@ NAMED: dict[str, Kind] = {  # the kinds that the table of settings names
     "component list": ComponentList(),
 }
 
-KINDS: dict[str, Kind] = {  # of each setting of the table, in its order
+KINDS: dict[str, SettingKind] = {  # of each setting of the table, in its order
     name: NAMED[one.kind] if isinstance(one.kind, str) else one.kind for name, one in SETTINGS.items()
 }
 
 # What a single domain or host may have of a setting that is itself about domains and hosts
-OF_ONE_HOST: dict[str, Kind] = {"HOST_CONNECTIONS": OF_ONE}
+OF_ONE_HOST: dict[str, SettingKind] = {"HOST_CONNECTIONS": OF_ONE}
 
 # Scrapy's own settings that the table leaves alone; checked if they are set
-SCRAPYS: dict[str, Kind] = {
+SCRAPYS: dict[str, SettingKind] = {
     "SCHEDULER": Component(),
     "DUPEFILTER_CLASS": Component(),
     "DOWNLOADER": Component(),
@@ -364,7 +364,7 @@ def _hold(values: Mapping[str, Any]) -> None:
             raise SettingError(rule.name, values[rule.name], rule.allowed.format(**values))
 
 
-def _read(name: str, kind: Kind, value: Any) -> Any:
+def _read(name: str, kind: SettingKind, value: Any) -> Any:
     try:
         return kind.read(value)
     except Secret as error:

@@ -21,7 +21,7 @@ from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.base.program import environment
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.disk import appending, regular
@@ -155,7 +155,7 @@ class Process:
         self.due: float | None = clock()  # when to start it; None: it runs, or is not to be started
         self.begun: float | None = None  # when it was last started, or could not be
         self.said: deque[str] = deque(maxlen=LAST_LINES)
-        self._wait = Doubling(FIRST, LONGEST_WAIT)
+        self._wait = DoublingWait(FIRST, LONGEST_WAIT)
         self._refusals = 0
 
     @property

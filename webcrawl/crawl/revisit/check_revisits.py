@@ -17,7 +17,7 @@ from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, HELD, SORTED,
 from webcrawl.crawl.revisit.record import record_in, unpack
 from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.net import websub as subscriptions
-from webcrawl.net.websub import FIELDS, State
+from webcrawl.net.websub import FIELDS, SubscriptionState
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import SavedQueues, count_records, some
@@ -154,7 +154,7 @@ def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         found["subscriptions"] += 1
         if not rowcrc.agrees(subscriptions.checksum, row):
             yield snapshot.damaged(f"table subscription, {token}: checksum")
-        elif not is_link(page) or state not in [*State]:
+        elif not is_link(page) or state not in [*SubscriptionState]:
             yield snapshot.damaged(f"table subscription, {token}: not a subscription")
 
 

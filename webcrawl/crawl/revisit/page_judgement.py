@@ -14,7 +14,7 @@ from random import Random
 import msgpack
 
 from webcrawl.base.model import Exchange
-from webcrawl.base.page_values import GONE, By, Change, Judged
+from webcrawl.base.page_values import GONE, By, Change, PageJudgement
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.revisit.record import PageRecord
 
@@ -28,7 +28,9 @@ LONG = 30 * 86_400.0  # seconds until one is believed again
 WEAK = b"W/"
 
 
-def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]) -> Judged | None:
+def judged(
+    record: PageRecord | None, exchange: Exchange, digest: int, text: Callable[[], int | None]
+) -> PageJudgement | None:
     """Judges a page with this record, or with none, by its answer; None if it says nothing.
 
     `digest`: of the body. `text` finds the fingerprint of the visible text, which takes as long as all else of a page:
@@ -36,12 +38,12 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     """
     status = exchange.status
     if record is None or not record.digest:
-        return Judged(Change.NEW, digest=digest) if status == 200 else None
+        return PageJudgement(Change.NEW, digest=digest) if status == 200 else None
     before, was, visits = record.fetched, record.digest, record.visits
     if status == 304 and was_conditional(exchange):
         return _unchanged(record, By.STATUS)
     if status in GONE:
-        return Judged(Change.GONE, None, before, 0, was, visits=visits)
+        return PageJudgement(Change.GONE, None, before, 0, was, visits=visits)
     if status != 200 or exchange.truncated not in WHOLE:
         return None
     if digest == was and not record.gone:  # of one that was gone, pipelines were told so
@@ -52,11 +54,11 @@ def judged(record: PageRecord | None, exchange: Exchange, digest: int, text: Cal
     seen = text() or 0
     distance = (seen ^ record.text).bit_count() if seen and record.text else None
     by = By.DIGEST if distance is not None and distance <= ALIKE and not record.gone else By.TEXT
-    return Judged(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)
+    return PageJudgement(Change.CHANGED, by, before, digest, was, distance, text=seen, visits=visits)
 
 
-def _unchanged(record: PageRecord, by: By) -> Judged:
-    return Judged(
+def _unchanged(record: PageRecord, by: By) -> PageJudgement:
+    return PageJudgement(
         Change.UNCHANGED,
         by,
         record.fetched,
@@ -89,7 +91,9 @@ class Honesty:
             return True
         return record.visits > 0 and self._random() * CHECK < 1.0
 
-    def heard(self, url: str, record: PageRecord, found: Judged, etag: bytes, now: float, *, plainly: bool) -> None:
+    def heard(
+        self, url: str, record: PageRecord, found: PageJudgement, etag: bytes, now: float, *, plainly: bool
+    ) -> None:
         """Takes what came of a page that had validators; `record` is as it was when it was asked for."""
         if found.change is not Change.CHANGED or not (plainly or self._rows):
             return

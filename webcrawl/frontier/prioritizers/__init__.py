@@ -14,7 +14,7 @@ import numpy as np
 from siphashc import siphash
 
 from webcrawl.base.model import Link
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.base.zstd_frame import pack, unpack
 
 CELL = 25  # bytes: two hashes, an amount, a mark
@@ -159,5 +159,5 @@ class Focused(Protocol):
     def focus(self, site: Callable[[str], str], languages: Sequence[str], /) -> None:
         """`site`: the registered domain of a host; `languages`: FOCUS_LANGUAGES."""
 
-    def scored(self, page: str, scored: Scored, /) -> None:
+    def scored(self, page: str, scored: PageScores, /) -> None:
         """A page was fetched, and this was said of it; its links are heard next."""

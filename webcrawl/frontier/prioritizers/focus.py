@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from webcrawl.base.model import Link
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.prioritizers import Popularity
 
@@ -26,7 +26,7 @@ class ByFocus:
         self._last = levels - 1
         self._table = Popularity(bytes(16), 0)
         self._site: Callable[[str], str] = str
-        self._said: dict[str, tuple[float, Scored]] = {}
+        self._said: dict[str, tuple[float, PageScores]] = {}
 
     def focus(self, site: Callable[[str], str], languages: Sequence[str], /) -> None:
         del languages
@@ -35,7 +35,7 @@ class ByFocus:
     def learn(self, table: Popularity, /) -> None:
         self._table = table
 
-    def scored(self, page: str, scored: Scored, /) -> None:
+    def scored(self, page: str, scored: PageScores, /) -> None:
         value = self.value(scored)
         if value is None:
             return
@@ -55,11 +55,11 @@ class ByFocus:
                 if url != page and (said := self.of_link(url, value, scored)) > 0:
                     self._table.add([url], said**SHARP)
 
-    def value(self, scored: Scored, /) -> float | None:
+    def value(self, scored: PageScores, /) -> float | None:
         """What a page is worth."""
         return scored.score
 
-    def of_link(self, url: str, page: float, scored: Scored, /) -> float:
+    def of_link(self, url: str, page: float, scored: PageScores, /) -> float:
         """What a link says: as much as its page, or the mean with its words if they are better.
 
         Words that are worse than the page are as often just not about anything: `more`, `next`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.urls.url_languages import domain_languages, marked_language
 
@@ -23,13 +23,13 @@ class ByLanguage(ByFocus):
         super().focus(site, languages)
         self._wanted = frozenset(languages)
 
-    def value(self, scored: Scored, /) -> float | None:
+    def value(self, scored: PageScores, /) -> float | None:
         """Of a page whose language is not known, nothing but its score is."""
         if scored.fits is None or scored.score is None:
             return scored.score if scored.fits is None else scored.fits
         return PART * scored.fits + (1 - PART) * scored.score
 
-    def of_link(self, url: str, page: float, scored: Scored, /) -> float:
+    def of_link(self, url: str, page: float, scored: PageScores, /) -> float:
         """What hreflang says goes before the page."""
         tongue = scored.tongues.get(url)
         return super().of_link(url, page, scored) if tongue is None else tongue

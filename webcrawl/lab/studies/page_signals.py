@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from webcrawl.base.page_values import Scored
+from webcrawl.base.page_values import PageScores
 from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
@@ -195,7 +195,7 @@ class Focus:
         self.values = _Worth(self._focus, self._urls)
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
-        self._focus.scored(self._urls[page], Scored(self._scores[page]))
+        self._focus.scored(self._urls[page], PageScores(self._scores[page]))
         self._focus.heard(self._urls[page], [self._urls[link] for link in links])
         return links
 

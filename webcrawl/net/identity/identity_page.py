@@ -20,7 +20,7 @@ Network = IPv4Network | IPv6Network
 MOST = 16  # addresses whose names are looked up, the first ones
 
 
-class Names(Protocol):
+class NameLookup(Protocol):
     """Asks name servers."""
 
     async def names(self, address: str) -> tuple[str, ...] | None:
@@ -42,7 +42,7 @@ def listed(networks: Iterable[Network], now: float) -> str:
 UNKNOWN = "could not be looked up"  # which is no fault of the name
 
 
-async def misfits(networks: Sequence[Network], asked: Names) -> list[str]:
+async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
     """The faults in the names of these addresses: servers look up a name, and then the address of that name."""
     found = []
     addresses = (str(address) for network in networks for address in network)

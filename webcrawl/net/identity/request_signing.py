@@ -35,7 +35,7 @@ def form_and_origin(agent: str) -> tuple[str, str]:
     return (form, origin) if form in FORMS else (DICTIONARY, agent)
 
 
-class RequestSigning:
+class RequestSigner:
     """Makes the three fields of a request. It remembers those of twice `most` authorities, and no more."""
 
     def __init__(
@@ -63,7 +63,7 @@ class RequestSigning:
         self._parameters = b""
 
     def __repr__(self) -> str:
-        return f"<RequestSigning {self.keyid} for {self.agent}>"
+        return f"<RequestSigner {self.keyid} for {self.agent}>"
 
     def __len__(self) -> int:
         """Authorities remembered."""

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NamedTuple
 from isal import igzip
 
 from webcrawl.base.dates import iso
-from webcrawl.base.model import Archived
+from webcrawl.base.model import RecordLocation
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
@@ -42,7 +42,7 @@ class Placed:
     """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
 
     begin: bytes  # of a line without that, up to its last brace
-    place: Archived
+    place: RecordLocation
 
     def __len__(self) -> int:
         return len(self.begin)

@@ -14,7 +14,7 @@ from hashlib import md5, sha256
 from pathlib import Path
 from typing import TypeVar
 
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
@@ -182,7 +182,7 @@ class Sender:
         self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
         self._stopped = False
         self._begun: set[str] = set()  # names that this process wrote, perhaps in part
-        self._wait, self._retry_at, self._away_since = Doubling(SHORTEST, LONGEST), 0.0, 0.0
+        self._wait, self._retry_at, self._away_since = DoublingWait(SHORTEST, LONGEST), 0.0, 0.0
         self._told: set[type] = set()
         self.moved = clock()  # when something last was
         self.failures = 0

@@ -15,9 +15,9 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from webcrawl.base.digest import SHA1, SHA256, algorithm, label, sha1, sha256_label
-from webcrawl.base.doubling import Doubling
+from webcrawl.base.doubling import DoublingWait
 from webcrawl.base.errors import words_of
-from webcrawl.base.model import Exchange, Referred
+from webcrawl.base.model import EarlierCapture, Exchange
 from webcrawl.store.jobdir.index_line import BadLine, date_of, read_line
 
 
@@ -83,9 +83,9 @@ class CdxServer:
         self._whole: OrderedDict[str, Captures | None] = OrderedDict()  # by host or folder; None if it has too many
         self._kept, self._is_cut = 0, False
         self._algorithms: set[str] = set()  # of the digests that it has, as far as is known
-        self._pause, self._until = Doubling(PAUSE, LONGEST_PAUSE), float("-inf")
+        self._pause, self._until = DoublingWait(PAUSE, LONGEST_PAUSE), float("-inf")
 
-    def find(self, url: str, answer: Exchange) -> Referred | None:
+    def find(self, url: str, answer: Exchange) -> EarlierCapture | None:
         """A capture with what this answer has, of this URL or, as far as that is known, of another one nearby."""
         if self._clock() < self._until:
             raise NoAnswer(f"{self.address}: left alone after a failure")
@@ -93,7 +93,7 @@ class CdxServer:
         for digest, identical in digests_of(answer, self._algorithms):
             if found := captures.get(digest):
                 at, where, written = found
-                return Referred("", where, date_of(at), written, identical)
+                return EarlierCapture("", where, date_of(at), written, identical)
         return None
 
     def check(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from webcrawl.base.digest import algorithm, label, normal, sha1
-from webcrawl.base.model import Exchange, Referred, header
+from webcrawl.base.model import EarlierCapture, Exchange, header
 from webcrawl.base.page_values import GONE, MOVED, Change
 from webcrawl.base.url_text import visible
 from webcrawl.net.header_times import Validators, validators
@@ -21,7 +21,7 @@ from webcrawl.record.since.sources import archive_of
 from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.index_line import NOT_MODIFIED, Line
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Known:
     `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing may refer to it.
     """
 
-    referred: Referred | None
+    referred: EarlierCapture | None
     page: Exchange | None = None
     validators: Validators = NONE
     body: str = ""  # the digest of the decoded body, if the payload is coded: what the coder does may vary
@@ -115,21 +115,21 @@ class Earlier:
         except Damaged:
             return Known(None)
 
-    def _known(self, line: Line, path: Path, holder: tuple[Line, Path] | None) -> Known | None:
+    def _known(self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None) -> Known | None:
         if not line.is_revisit:
             return self._whole(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED):
             return None
         return self._repeated(line, path, *holder) if holder is not None else Known(None)
 
-    def of_answer(self, answer: Exchange) -> Referred | None:
+    def of_answer(self, answer: Exchange) -> EarlierCapture | None:
         """A capture with the payload of this answer, of any URL; or with its decoded body as a payload."""
         for digest, identical in digests_of(answer, self._index.algorithms):
             if (found := self.of_digest(digest)) is not None:
                 return found.where(identical=identical)
         return None
 
-    def of_digest(self, digest: str) -> Referred | None:
+    def of_digest(self, digest: str) -> EarlierCapture | None:
         """A capture with this payload, of any URL."""
         try:
             found = self._index.with_payload(digest)
@@ -150,14 +150,14 @@ class Earlier:
 
     # -- records
 
-    def _whole(self, line: Line, path: Path) -> Known:
+    def _whole(self, line: CaptureLine, path: Path) -> Known:
         record, method = self._asked(line, path, self._most, looks=True)
         known = Known(_referred(line, record))
         if record is not None and method == GET and (_VALIDATOR.search(record.block) or _CODED.search(record.block)):
             _give(known, self._page(line, path, record))
         return known
 
-    def _repeated(self, line: Line, path: Path, whole: Line, its_path: Path) -> Known:
+    def _repeated(self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path) -> Known:
         """A revisit record has a head of its own; the payload is in the record that it refers to."""
         original, record, method = self._record(whole, its_path, self._most), None, GET
         with suppress(Damaged):
@@ -182,7 +182,7 @@ class Earlier:
         _give(known, page)
         return known
 
-    def _page(self, line: Line, path: Path, record: Record) -> Exchange | None:
+    def _page(self, line: CaptureLine, path: Path, record: Record) -> Exchange | None:
         """The answer of a record; None unless all of it is there and can be read. Damaged: it has another payload."""
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
@@ -200,11 +200,11 @@ class Earlier:
             raise Damaged
         return exchange
 
-    def _record(self, line: Line, path: Path, keep: int) -> Record | None:
+    def _record(self, line: CaptureLine, path: Path, keep: int) -> Record | None:
         """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
         return self._asked(line, path, keep)[0]
 
-    def _asked(self, line: Line, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
+    def _asked(self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
         """The same, and the method of its request, if somebody looks for that and it follows: few indexes name it."""
         damage: list[Lost] = []
         is_there = False
@@ -245,7 +245,7 @@ def _method(records: Records, answer: Record) -> bytes:
     return record.block.partition(b" ")[0]
 
 
-def _referred(line: Line, record: Record | None) -> Referred:
+def _referred(line: CaptureLine, record: Record | None) -> EarlierCapture:
     """The reference of a revisit record to a capture: all that is known of it.
 
     The digest stays as it is written there: programs that replay compare it as a text.
@@ -254,7 +254,7 @@ def _referred(line: Line, record: Record | None) -> Referred:
     if record is not None:
         identifier, date = record.id, record.fields.get("warc-date", "")
         written = record.fields.get("warc-payload-digest", "")
-    return Referred(
+    return EarlierCapture(
         identifier if _ID.fullmatch(identifier) else "",
         line.url,
         date if _DATE.fullmatch(date) else line.date,
@@ -262,7 +262,7 @@ def _referred(line: Line, record: Record | None) -> Referred:
     )
 
 
-def _original_of(repeat: Record, digest: str) -> Referred | None:
+def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
     """The capture to which the revisit record of this payload refers; None if it does not say.
 
     A reference to the revisit record itself would be of no use: who replays looks for a record that has a payload.
@@ -274,7 +274,7 @@ def _original_of(repeat: Record, digest: str) -> Referred | None:
         return None
     if not url or not _DATE.fullmatch(date):
         return None
-    return Referred(identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written)
+    return EarlierCapture(identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written)
 
 
 def _has(page: Exchange, digest: str) -> bool:

@@ -24,7 +24,7 @@ from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FILES, FOLDER, NoEarlier, Sign, read_algorithms, read_kept, sign, write_kept
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.jobdir.index_line import OTHER_COLUMNS, BadLine, Line, digest_key, read_line, url_key
+from webcrawl.store.jobdir.index_line import OTHER_COLUMNS, BadLine, CaptureLine, digest_key, read_line, url_key
 from webcrawl.store.lines import LONGEST_LINE
 from webcrawl.store.runs import Run, RunWriter
 
@@ -256,17 +256,17 @@ class Index:
             self._run = Run(path)
         self.algorithms = read_algorithms(self._folder)
 
-    def latest(self, url: str) -> tuple[Line, Path] | None:
+    def latest(self, url: str) -> tuple[CaptureLine, Path] | None:
         """The latest capture of a URL, and the index file that names it. OSError: that file cannot be read."""
         found = self._line(url_key(url))
         return found if found is not None and found[0].url == url else None
 
-    def with_payload(self, digest: str) -> tuple[Line, Path] | None:
+    def with_payload(self, digest: str) -> tuple[CaptureLine, Path] | None:
         """A capture that holds this payload; if there is none, one that refers to it."""
         found = self._line(digest_key(digest)) if digest else None
         return found if found is not None and found[0].digest == digest else None
 
-    def holder(self, digest: str) -> tuple[Line, Path] | None:
+    def holder(self, digest: str) -> tuple[CaptureLine, Path] | None:
         """A capture that holds this payload."""
         found = self.with_payload(digest)
         return found if found is not None and found[0].has_payload else None
@@ -275,7 +275,7 @@ class Index:
         if self._run is not None:
             self._run.close()
 
-    def _line(self, key: int) -> tuple[Line, Path] | None:
+    def _line(self, key: int) -> tuple[CaptureLine, Path] | None:
         if self._run is None:
             raise ValueError(f"{self._folder}: not open")
         rows = self._run.between(key, key)

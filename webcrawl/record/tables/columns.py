@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pyarrow as pa
 
 from webcrawl.base.model import Exchange
-from webcrawl.base.page_values import Judged
+from webcrawl.base.page_values import PageJudgement
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
@@ -235,7 +235,7 @@ def page_row(end: Ended) -> Row:
     )
 
 
-def change_row(url: str, status: int, exchange: Exchange, judged: Judged) -> Row:
+def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement) -> Row:
     """A row of `changes`."""
     host = host_of(url)
     parts = host_parts(host)

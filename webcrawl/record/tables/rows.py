@@ -9,9 +9,9 @@ from itertools import chain, compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from webcrawl.base.model import Archived, Exchange, Link, Outcome
+from webcrawl.base.model import Exchange, Link, Outcome, RecordLocation
 from webcrawl.base.url_text import host_of
-from webcrawl.content.html.link_kinds import REDIRECT, Found, FoundLink, LinkColumns
+from webcrawl.content.html.link_kinds import REDIRECT, DocumentLinks, FoundLink, LinkColumns
 from webcrawl.content.html.shown_text import resolved
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import Preferences
@@ -43,7 +43,7 @@ class Ended:
         self.redirect = (
             redirect_target(exchange) or None if exchange is not None else None
         )  # where the answer redirects to
-        self.found: Found | None = None  # what was read of a page; of a body seen before, it is read now
+        self.found: DocumentLinks | None = None  # what was read of a page; of a body seen before, it is read now
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
             self.found = page.all_found
         self.links = 0  # rows in the table `links`, once they are made
@@ -60,7 +60,7 @@ class Ended:
         return host_parts(self.host)
 
     @property
-    def archived(self) -> Archived | None:
+    def archived(self) -> RecordLocation | None:
         """The place of its record."""
         return self.exchange.state.archived if self.exchange is not None else None
 
@@ -118,13 +118,13 @@ class Ended:
         return ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
 
 
-def declared_language(page: Page, found: Found | None) -> str | None:
+def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
     """The language that a document declares, or else the server."""
     declared = found.language if found is not None else ""
     return (declared or page.header("content-language"))[:LONGEST] or None
 
 
-def named_canonical(found: Found | None) -> str | None:
+def named_canonical(found: DocumentLinks | None) -> str | None:
     """The canonical URL that a document names."""
     if found is None or not 0 < len(found.canonical) <= LONGEST:
         return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
-from webcrawl.base.model import Archived, Exchange, Link
+from webcrawl.base.model import Exchange, Link, RecordLocation
 from webcrawl.base.url_text import visible
 from webcrawl.content.formats.sniffing import identified_type
 from webcrawl.record.warc.warc_record import (
@@ -92,7 +92,7 @@ NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
 RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"  # as pywb and others call a header that an archive has replaced
 _CONTENT_LENGTH = re.compile(rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE)
-NOWHERE = Archived("")
+NOWHERE = RecordLocation("")
 NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 
@@ -110,7 +110,7 @@ class Capture:
     copy_of: tuple[str, str] | None = None  # of another's payload, byte for byte: its URL and date
     bare: bool = False  # the answer is not kept: there is nothing to replay
     line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
-    place: Archived = NOWHERE
+    place: RecordLocation = NOWHERE
     weight: int = 0  # in a press
     # Once it is packed:
     data: bytes = b""

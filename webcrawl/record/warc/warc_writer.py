@@ -11,7 +11,7 @@ from threading import get_ident
 from webcrawl.base.dates import iso, seconds_of
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.errors import words_of
-from webcrawl.base.model import Archived, Exchange, Link
+from webcrawl.base.model import Exchange, Link, RecordLocation
 from webcrawl.record.warc.capture import BATCH, REPEATABLE, Capture, Captures, Originals, Press, payload_key
 from webcrawl.record.warc.warc_record import VERSION, WARC_FIELDS, Record, fields, member, named
 from webcrawl.store.crawldb import CrawlDB
@@ -140,7 +140,7 @@ class WarcWriter:
 
     def write(
         self, link: Link, exchange: Exchange, *, duplicate: bool, metadata: Mapping[str, str], bare: bool = False
-    ) -> Archived:
+    ) -> RecordLocation:
         """Writes all records of the exchange, or raises and writes none. Returns where the first of them lies.
 
         With a press they are written later, in order, and before the next checkpoint notes anything. Then an error may
@@ -158,7 +158,7 @@ class WarcWriter:
         )
         if self._index is not None and not capture.bare:
             capture.line = line_of(capture, exchange)
-        capture.place = Archived(output.path.name.removesuffix(OPEN), written=self._asked)
+        capture.place = RecordLocation(output.path.name.removesuffix(OPEN), written=self._asked)
         if self._press is None:
             self._put(capture.pack())
         elif self._press.add(capture):

@@ -19,7 +19,7 @@ DRONE = re.compile(r"drone-(0|[1-9]\d*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Hive:
+class HiveDrones:
     """The hive of a JOBDIR: those drones that its file names, and any other that has a folder, ascending."""
 
     name: str
@@ -51,7 +51,7 @@ def absent_drones(jobdir: Path) -> list[Path]:
     return [folder for folder in folders if not is_crawl(folder)]
 
 
-def hive_of(jobdir: Path) -> Hive | None:
+def hive_of(jobdir: Path) -> HiveDrones | None:
     """None for a single crawl, and for what is no crawl at all.
 
     Drones of many machines whose folders were copied into one need no hive.json.
@@ -63,11 +63,11 @@ def hive_of(jobdir: Path) -> Hive | None:
     except (FileNotFoundError, NotADirectoryError):
         if is_crawl(jobdir) or not any(is_crawl(folder_of(jobdir, drone)) for drone in found):
             return None
-        return Hive(jobdir.resolve().name, tuple(sorted(found)))
+        return HiveDrones(jobdir.resolve().name, tuple(sorted(found)))
     except OSError as error:
         raise StoreError(f"{jobdir / HIVE}: {error.strerror or error}") from error
     name, drones = _read(jobdir / HIVE, data)
-    return Hive(name, tuple(sorted(found.union(drones))))
+    return HiveDrones(name, tuple(sorted(found.union(drones))))
 
 
 def folder_of(jobdir: Path, drone: int) -> Path:

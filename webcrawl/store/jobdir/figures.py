@@ -231,7 +231,7 @@ def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 # -- what several figures say together
 
 
-class Turns(NamedTuple):
+class HostTurns(NamedTuple):
     """Hosts in rotation: those with a request under way, those that could be asked, and those that wait their turn."""
 
     asked: int

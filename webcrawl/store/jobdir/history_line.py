@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from webcrawl.base.model import FAILURES
-from webcrawl.store.jobdir.figures import Turns
+from webcrawl.store.jobdir.figures import HostTurns
 from webcrawl.store.jobdir.revisit_figures import figures_of
 
 PATH = "logs/history.jsonl"
@@ -60,7 +60,7 @@ def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """A line of what `Crawl.glance` gives; all but the time, the queue and the hosts only ever grows."""
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
-    row["asked"] = Turns.of(figures).asked
+    row["asked"] = HostTurns.of(figures).asked
     revisits = figures_of(figures)
     if revisits is not None:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
@@ -76,7 +76,7 @@ def line(row: Mapping[str, Any]) -> bytes:
     return json.dumps(row, separators=(",", ":")).encode() + b"\n"
 
 
-class Revisited(NamedTuple):
+class RevisitMoment(NamedTuple):
     """The figures of pages that are fetched again; the last two are estimates, means by `records` of who has any."""
 
     records: float
@@ -93,7 +93,7 @@ class Revisited(NamedTuple):
         return bool(self.freshness or self.age)
 
     @classmethod
-    def together(cls, each: Sequence[Revisited]) -> Revisited:
+    def together(cls, each: Sequence[RevisitMoment]) -> RevisitMoment:
         """The figures of crawls that share the web between them, as those of one."""
         sums = cls(*map(sum, zip(*each, strict=True)))
         known = [one for one in each if one.is_estimated]
@@ -108,7 +108,7 @@ class Moment(NamedTuple):
     at: float
     figures: Mapping[str, float]
     mix: Mapping[str, float]
-    revisits: Revisited | None = None  # if pages are fetched again
+    revisits: RevisitMoment | None = None  # if pages are fetched again
 
 
 def moment_of(row: Mapping[str, Any]) -> Moment:
@@ -127,14 +127,14 @@ def read(data: bytes) -> Moment | None:
         return None
 
 
-class Timed(Protocol):
+class HasTime(Protocol):
     """A state at a time."""
 
     @property
     def at(self) -> float: ...
 
 
-T = TypeVar("T", bound=Timed)
+T = TypeVar("T", bound=HasTime)
 
 
 def in_order(moments: Sequence[T]) -> list[T]:
@@ -146,9 +146,9 @@ def in_order(moments: Sequence[T]) -> list[T]:
     return max(kept, key=len)
 
 
-def _revisited(row: Mapping[str, Any]) -> Revisited | None:
+def _revisited(row: Mapping[str, Any]) -> RevisitMoment | None:
     values = row.get("revisits", ())
-    return Revisited(*map(_number, values)) if len(values) == len(REVISITS) else None
+    return RevisitMoment(*map(_number, values)) if len(values) == len(REVISITS) else None
 
 
 def _number(value: Any, least: float = 0.0) -> float:

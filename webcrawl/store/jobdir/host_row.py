@@ -61,7 +61,7 @@ class Health(Enum):
     WALLED = "behind a wall"  # it answers, and lets nobody through: one URL is tried at growing intervals, from aside
 
 
-class Judged(Protocol):
+class HostLike(Protocol):
     """A host, in memory or as a row."""
 
     @property
@@ -93,17 +93,17 @@ class WallRow(NamedTuple):
     walled: tuple[Packed, ...] = ()  # the links that have ended so before the host was known to be behind it
 
 
-def behind_wall(host: Judged) -> bool:
+def behind_wall(host: HostLike) -> bool:
     """True if nobody is let through. A host that has given no page yet is known by its first answer."""
     return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
 
 
-def given_up(host: Judged) -> bool:
+def given_up(host: HostLike) -> bool:
     """True if all URLs of the host end because it was away for too long."""
     return host.retired not in (0, Status.HOST_BUDGET)
 
 
-def health_of(host: Judged, most: int) -> Health:
+def health_of(host: HostLike, most: int) -> Health:
     """The health of this host now. `most` failures in a row set it aside: HOST_MAX_FAILURES."""
     if given_up(host):
         return Health.GIVEN_UP

@@ -172,7 +172,7 @@ def _parsed(data: bytes) -> tuple[str, str, dict[str, Any]]:
 # -- for a later crawl (record/since)
 
 
-class Line(NamedTuple):
+class CaptureLine(NamedTuple):
     """One capture as a later crawl wants it, and where its record lies."""
 
     url: str
@@ -200,7 +200,7 @@ class Line(NamedTuple):
         return 200 <= self.status < 300 and self.is_revisit and bool(self.digest)
 
 
-def read_line(data: bytes) -> Line | None:
+def read_line(data: bytes) -> CaptureLine | None:
     """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine. Also of CDX.
 
     Nor is the answer to another request than GET, nor a page that was found unmodified where nothing says of which
@@ -227,7 +227,7 @@ def read_line(data: bytes) -> Line | None:
         return None
     known = labelled(written) if digest else ""
     shared = digest if known == digest else known  # most are the same: servers' captures are kept in memory
-    return Line(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
+    return CaptureLine(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
 
 
 def _named(columns: bytes) -> dict[str, str]:

@@ -79,7 +79,7 @@ WORTH_PACKING = 512  # bytes; for fewer, compression saves less than its header 
 LARGEST = 64 << 20  # bytes; a block has 32 KiB and a record, a saved queue 8 bytes per block: enough for 8 million
 
 
-class Source(Protocol):
+class QueueBlocks(Protocol):
     """Where saved queues and their blocks lie: it unpacks them, and names what is damaged."""
 
     def unpack(self, data: bytes, what: str, /) -> bytes: ...
@@ -103,7 +103,7 @@ class SavedFifo:
         return HEAD.pack(packing, self.count, self.place, len(self.ids)) + body
 
 
-def unpack(saved: bytes, blocks: Source, what: str = "a saved queue") -> SavedFifo:
+def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> SavedFifo:
     """The inverse of `SavedFifo.pack`."""
     if len(saved) < HEAD.size:
         raise blocks.damaged(f"{what} is cut short")

@@ -27,7 +27,7 @@ from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, hive_of, is_crawl, is_locked
-from webcrawl.store.jobdir.figures import Turns, merged
+from webcrawl.store.jobdir.figures import HostTurns, merged
 from webcrawl.store.jobdir.history_line import KINDS, PATH, Moment, in_order, moment, moment_of
 from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.tools.report.report_page import LiveReport
@@ -57,8 +57,8 @@ class Sample:
         return self.runs and self.state != "silent"
 
     @property
-    def turns(self) -> Turns:
-        return Turns.of({name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")})
+    def turns(self) -> HostTurns:
+        return HostTurns.of({name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")})
 
     def number(self, name: str) -> float:
         """A figure, if it is a number."""

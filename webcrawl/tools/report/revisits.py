@@ -16,7 +16,7 @@ from webcrawl.base.markup import Html, join, tag
 from webcrawl.crawl.revisit.signals import Announcer
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import regular
-from webcrawl.store.jobdir.history_line import LONGEST, PATH, Revisited, in_order, read
+from webcrawl.store.jobdir.history_line import LONGEST, PATH, RevisitMoment, in_order, read
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures, together
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report import charts
@@ -32,7 +32,7 @@ class Moment(NamedTuple):
     """The state of revisits at a time."""
 
     at: float
-    state: Revisited
+    state: RevisitMoment
 
 
 class Announced(NamedTuple):
@@ -113,10 +113,10 @@ def slots(pasts: Sequence[Sequence[Moment]], most: int = SLOTS) -> list[Moment]:
     step = (last - first) / max(many - 1, 1)
     times = [first + slot * step for slot in range(many)]
     states = zip(*(_at_times(past, times) for past in each), strict=True)
-    return [Moment(at, Revisited.together([*filter(None, now)])) for at, now in zip(times, states, strict=True)]
+    return [Moment(at, RevisitMoment.together([*filter(None, now)])) for at, now in zip(times, states, strict=True)]
 
 
-def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Revisited | None]:
+def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[RevisitMoment | None]:
     """The state at each of these times: nothing before the first moment, and after a broken one that of the last."""
     place = 0
     for at in times:
@@ -129,7 +129,7 @@ def _at_times(moments: Sequence[Moment], times: Sequence[float]) -> Iterator[Rev
             yield before.state
         else:
             share = (at - before.at) / (after.at - before.at)
-            yield Revisited(
+            yield RevisitMoment(
                 *(one + (other - one) * share for one, other in zip(before.state, after.state, strict=True))
             )
 

@@ -17,10 +17,10 @@ from webcrawl.urls.seeds.seed_source import (
     UNSENT,
     AwayError,
     BadLineError,
-    Found,
     Lone,
     SeedError,
-    Source,
+    SeedFile,
+    UrlDiscovery,
     has_credentials,
     is_url,
     list_paths,
@@ -64,7 +64,7 @@ def digest(data: bytes) -> str:
 
 
 @dataclass(slots=True)
-class Place:
+class ListPosition:
     """The place up to which one list was read. The digests tell a list that only grew from one that changed."""
 
     offset: int = 0  # in the unpacked bytes
@@ -84,7 +84,7 @@ class Position:
     file: int = 0
     good: int = 0  # seeds in the lists before this one
     bad: int = 0
-    place: Place = field(default_factory=Place)
+    place: ListPosition = field(default_factory=ListPosition)
     ended: bool = False  # nothing was left to read
 
     def pack(self) -> bytes:
@@ -95,7 +95,7 @@ def unpack(packed: bytes) -> Position:
     """The inverse of `Position.pack`. Raises SeedError."""
     try:
         fields = json.loads(packed)
-        return Position(**fields | {"place": Place(**fields["place"])})
+        return Position(**fields | {"place": ListPosition(**fields["place"])})
     except (ValueError, TypeError, KeyError) as error:
         raise SeedError(f"the position in the seeds is unreadable: {error}") from error
 
@@ -112,13 +112,13 @@ class Seed:
 
     url: str
     line: int
-    found: Found | None = None
+    found: UrlDiscovery | None = None
 
 
 class SeedList:
     """A list and the place up to which it was read. A fresh one opens its file at the first call of `next`."""
 
-    def __init__(self, source: Source | Lone, place: Place, max_length: int, *, changes: bool = False) -> None:
+    def __init__(self, source: SeedFile | Lone, place: ListPosition, max_length: int, *, changes: bool = False) -> None:
         """`changes`: that it is another list now needs no warning."""
         self.source = source
         self._max_length = max_length
@@ -129,7 +129,7 @@ class SeedList:
             level = logging.INFO if changes else logging.WARNING
             logger.log(level, "%s: changed since it was last read; reading it again from the beginning", source.path)
             self.close()
-            self._start(Place())
+            self._start(ListPosition())
 
     def next(self) -> Seed | None:
         """Returns the next seed, or None at the end of the list."""
@@ -148,7 +148,7 @@ class SeedList:
                 return seed
         return None
 
-    def place(self) -> Place:
+    def place(self) -> ListPosition:
         """The place after the seed that was returned last."""
         head = digest(self.source.first[: self.at.offset])
         return replace(self.at, head=head, last=digest(self._last), held=len(self._last))
@@ -196,7 +196,7 @@ class SeedList:
         if self._with_credentials == LOGGED:
             logger.warning("%s: further seeds with user and password are not logged", self.source.path)
 
-    def _start(self, place: Place) -> bool:
+    def _start(self, place: ListPosition) -> bool:
         """Go to this place. Returns False if the list no longer is what it was when the place was saved."""
         self.at = replace(place)
         self._blocks = self.source.blocks(place.offset - place.held)
@@ -224,7 +224,7 @@ class Seeds:
             raise SeedError(f"{src!r}: names no list of seeds")
         if limit is not None and limit < 1:
             raise SeedError(f"limit {limit}: must be a whole number from 1")
-        self._sources = [Lone(path, max_length) if is_url(path) else Source(path) for path in paths]
+        self._sources = [Lone(path, max_length) if is_url(path) else SeedFile(path) for path in paths]
         self._limit = math.inf if limit is None else limit
         self._max_length = max_length
         self.former = ""  # the SRC of the run before, if that was another

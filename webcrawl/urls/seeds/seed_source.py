@@ -74,12 +74,12 @@ def _fetchable(url: str, max_length: int) -> str:
 
 _COMMENT = re.compile(r"(?:^|\s)#")  # a "#" inside a word starts a URL's fragment
 _COLUMNS = ("domain", "root domain", "url")  # Majestic and DomCop; Moz; lists of pages
-_FOUND = re.compile(  # the fields of a Found, each after a blank
+_FOUND = re.compile(  # the fields of a UrlDiscovery, each after a blank
     r" [LERler]+ [a-z][a-z0-9+.-]*://[^/\s]+/[^\s\x00-\x1f\x7f]* [^\s\x00-\x1f\x7f]* ([0-9a-f.]*~[\w=-]*)?"
 )
 
 
-class Found(NamedTuple):
+class UrlDiscovery(NamedTuple):
     """The discovery of a segment's URL, in the fields of model.Link; the columns of these names have it."""
 
     path: str
@@ -88,20 +88,20 @@ class Found(NamedTuple):
     chain: str
 
 
-class Rows(Protocol):
+class RowFormat(Protocol):
     """A kind of list."""
 
     def seed(self, line: str) -> str | None:
         """Returns the URL or domain in this line, or None for a line without one. Raises BadLineError."""
 
-    def found(self, line: str) -> Found | None:
+    def found(self, line: str) -> UrlDiscovery | None:
         """Return how the URL in this line was found, or None for a seed. Raises BadLineError."""
 
 
 class TextRows:
     """One URL or domain per line; `#` starts a comment."""
 
-    def found(self, line: str) -> Found | None:
+    def found(self, line: str) -> UrlDiscovery | None:
         del line
         return None
 
@@ -119,7 +119,7 @@ class CsvRows:
         named = [names.index(name) for name in _COLUMNS if name in names]
         self.header = first if named else None
         self.column = named[0] if named else 1
-        self._found = [names.index(name) for name in Found._fields if name in names]
+        self._found = [names.index(name) for name in UrlDiscovery._fields if name in names]
 
     def seed(self, line: str) -> str | None:
         if not line or line == self.header:  # concatenated lists repeat it
@@ -132,13 +132,13 @@ class CsvRows:
             raise BadLineError(f"has no column {self.column + 1}")
         return fields[self.column].strip()
 
-    def found(self, line: str) -> Found | None:
-        if len(self._found) < len(Found._fields):
+    def found(self, line: str) -> UrlDiscovery | None:
+        if len(self._found) < len(UrlDiscovery._fields):
             return None
         fields = _fields(line)
         if len(fields) <= max(self._found):
             raise BadLineError(f"has no column {max(self._found) + 1}")
-        found = Found(*(fields[at].strip() for at in self._found))
+        found = UrlDiscovery(*(fields[at].strip() for at in self._found))
         if not any(found[:2]):
             return None
         if not _FOUND.fullmatch("".join(f" {field}" for field in found)):
@@ -162,7 +162,7 @@ def _fields(line: str) -> list[str]:
         raise BadLineError(str(error)) from error
 
 
-def rows(kind: str, first: bytes) -> Rows:
+def rows(kind: str, first: bytes) -> RowFormat:
     """Returns the reader for this kind of list; `first` is its first block, which may start with a header."""
     if kind == ".txt":
         return TextRows()
@@ -218,7 +218,7 @@ class Lone:
         yield self.first[offset:]
 
 
-class Source:
+class SeedFile:
     """A list, by its path: `.csv` or `.txt`, plain or packed as `.gz` or `.zip`."""
 
     __slots__ = ("first", "kind", "packing", "path")
