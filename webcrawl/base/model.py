@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, KeysView, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
@@ -422,7 +422,7 @@ class Exchange:
     state: PageState = field(default_factory=PageState, repr=False, compare=False)  # what is found out about it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
-    _names: set[bytes] | None = field(default=None, init=False, repr=False, compare=False)
+    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def location(self) -> str | None:
@@ -438,15 +438,19 @@ class Exchange:
         return self._type
 
     @property
-    def names(self) -> set[bytes]:
-        """Of its headers, in lower case; found once: what is asked for is nearly always something that is not there."""
-        if self._names is None:
-            self._names = {name.lower() for name, _ in self.headers}
-        return self._names
+    def names(self) -> KeysView[bytes]:
+        """The names of its headers, in lower case: what is asked for is nearly always something that is not there."""
+        return self._first_values().keys()
 
     def header(self, name: bytes) -> bytes | None:
         """The first value of a header, by its name in lower case."""
-        return header(self.headers, name)
+        return self._first_values().get(name)
+
+    def _first_values(self) -> dict[bytes, bytes]:
+        """The headers by their names in lower case, found once."""
+        if self._first is None:
+            self._first = {name.lower(): value for name, value in reversed(self.headers)}
+        return self._first
 
     @property
     def size(self) -> int:

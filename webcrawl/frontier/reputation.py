@@ -146,12 +146,10 @@ class Reputation:
         self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
-        """A page links to these canonical URLs. That all are of its own host takes one look; else each is compared."""
+        """A page links to these canonical URLs. Those of its own host are left out by two calls for all of them."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
-        if "\n".join(["", *urls]).count(f"\n{own}") == len(urls):
-            return
-        size = len(own)
-        others = [url for url in urls if url[:size] != own]  # startswith takes 1.5 times as long
+        text = "\n".join(["", *urls]).replace(f"\n{own}", "\t")
+        others = text.split("\n")[1:]  # each with what was left of the page's own URLs behind it
         pairs, mask, fresh = self._pairs, self._mask, []
         for other in {url[: url.find("/", SCHEME) + 1] for url in others}:
             pair = hash((own, other))

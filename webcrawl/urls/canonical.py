@@ -60,14 +60,13 @@ ABSOLUTE, RELATIVE, STEPPED = 1, 4, 8  # kinds of links: a whole URL; relative b
 _STEPS = 7  # the group of the leading ./ and ../
 
 
-def stepped(directory: str, plain: re.Match[str]) -> str:
-    """The target of a STEPPED link on a page in this directory."""
-    return above(directory, plain[_STEPS].count("..")) + plain[STEPPED]
-
-
 @lru_cache(64)
-def above(directory: str, steps: int) -> str:
-    """The directory this many steps above `directory`, a canonical URL that ends in a slash; never above the root."""
+def above(directory: str, dots: str) -> str:
+    """The directory to which the leading ./ and ../ of a link lead from `directory`; never above the root.
+
+    Both are canonical URLs that end in a slash.
+    """
+    steps = dots.count("..")
     root = directory.index("/", directory.index("//") + 2)
     end = len(directory) - 1
     while steps and end > root:
@@ -124,17 +123,21 @@ def canonical_links(
     plainly canonical already costs 0.5 us instead of the parser's 2 (`benchmarks.urls`).
     """
     base, head = _start(base, max_length)
+    directory = head[RELATIVE]
     found: dict[str, str | None] = {}
     for link in dict.fromkeys(links):
         plain = match_plain(link) if len(link) <= max_length else None  # do no work on longer ones
-        if plain is not None and (start := head[kind := plain.lastindex or 0]) is not None:
-            found[link] = start + plain[kind]
-            continue
+        if plain is not None:
+            kind = plain.lastindex or 0
+            start = head[kind]
+            if start is not None:
+                found[link] = start + plain[kind]
+                continue
+            if kind == STEPPED and directory:
+                found[link] = above(directory, plain[_STEPS]) + plain[STEPPED]
+                continue
         try:
-            if plain is not None and plain.lastindex == STEPPED and (directory := head[RELATIVE]):
-                found[link] = stepped(directory, plain)
-            else:
-                found[link] = _parsed(link, base, max_length)
+            found[link] = _parsed(link, base, max_length)
         except InvalidUrl as error:
             found[link] = None
             invalid[error.reason] += 1

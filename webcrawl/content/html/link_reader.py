@@ -104,23 +104,18 @@ class LinkCollector:
         self._texts = texts
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
-        if tag == "link":
-            self._link(attributes)
-        elif tag == "meta":
+        if tag == "meta":
             self._meta(attributes)
         elif tag in ONCE:
             self._once(tag, attributes, element)
+        elif tag == "link":
+            self._link(attributes)
+            self._srcset(tag, attributes)
         elif tag == "style" and "style" in self._wanted:
             self._style(self._markup(element))
         else:
             self._urls(tag, attributes, element)
-        if (
-            tag in link_kinds.SRCSETS
-            and "srcset" in self._wanted
-            and (candidates := attributes.get(link_kinds.SRCSETS[tag]))
-        ):
-            for url in embedded_addresses.srcset_urls(candidates):
-                self._add("srcset", url, attributes)
+            self._srcset(tag, attributes)
 
     def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
         """Read the elements that few documents have twice."""
@@ -147,6 +142,12 @@ class LinkCollector:
         if tag == "script" and "jsonld" in self._wanted:
             self._json(attributes, element)
 
+    def _srcset(self, tag: str, attributes: Attributes) -> None:
+        if "srcset" not in self._wanted or tag not in link_kinds.SRCSETS:
+            return
+        for url in embedded_addresses.srcset_urls(attributes.get(link_kinds.SRCSETS[tag]) or ""):
+            self._add("srcset", url, attributes)
+
     def _link(self, attributes: Attributes) -> None:
         if "href" not in attributes:
             return
@@ -171,7 +172,9 @@ class LinkCollector:
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         elif name in self._names:
             self._say(name, content)
-        if self._found.refresh is None and (attributes.get("http-equiv") or "").lower() == "refresh":
+        if "http-equiv" not in attributes or self._found.refresh is not None:
+            return
+        if (attributes["http-equiv"] or "").lower() == "refresh":
             self._found.refresh = found = refresh(content)  # the first valid one counts
             if found and found[1] and "refresh" in self._wanted:
                 self._add("refresh", found[1], {})
