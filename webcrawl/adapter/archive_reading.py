@@ -30,7 +30,6 @@ from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import give_trip, trip_of
 from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
@@ -47,6 +46,7 @@ from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
+from webcrawl.net.thread_start import start_threads
 from webcrawl.record.archives import LOST, ORIGINALS, Answer, Archives, Originals
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import CrawlDB, Part

@@ -42,7 +42,6 @@ from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
@@ -72,6 +71,7 @@ from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.stats_file import FINISHED
 from webcrawl.urls.seeds.seed_reader import Seeds

@@ -12,10 +12,10 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
 from webcrawl.adapter.extensions.progress import Progress
 from webcrawl.adapter.extensions.summary import Summary
-from webcrawl.adapter.last_lines import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, megabytes, pace, short
+from webcrawl.crawl.last_lines import search_command
 from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
 
