@@ -47,7 +47,7 @@ from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.earlier_pages import Since
+    from webcrawl.crawl.earlier_pages import Since
 
 logger = logging.getLogger(__name__)
 

@@ -326,7 +326,7 @@ class FrontierScheduler:
     async def _begin_since(self, argument: str) -> None:
         """Reads what earlier crawls have, if the crawl is to begin from there."""
         if argument:
-            from webcrawl.adapter.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
+            from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
             since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl)
