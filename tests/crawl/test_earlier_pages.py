@@ -20,7 +20,7 @@ def test_a_look_at_the_archive_is_no_time_of_the_host():
     """The download begins when the earlier page has been read, however slow that disk is."""
     read = []
     earlier = SimpleNamespace(lost=0, of_url=lambda url: read.append(time.monotonic()), close=lambda: None)
-    since, trip = Since(earlier, lambda names: None), Trip(begun=time.monotonic())
+    since, trip = Since(earlier, lambda names: None, pytest.fail), Trip(begun=time.monotonic())
 
     assert asyncio.run(since.latest(trip, "http://a.test/", [])) is None
 

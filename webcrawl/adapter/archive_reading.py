@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import PagesThroughScrapy, can_drive
+from webcrawl.adapter.driving import PagesThroughScrapy, why_engine
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.robots_request import RobotsRequests
@@ -152,7 +152,7 @@ class RereadingScheduler(FrontierScheduler):
 
     def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
         engine = self.waking.engine
-        if engine is None or not isinstance(downloader, RereadingDownloader) or not can_drive(self.crawler):
+        if engine is None or not isinstance(downloader, RereadingDownloader) or why_engine(self.crawler):
             return None
         return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
 

@@ -32,7 +32,7 @@ from webcrawl.adapter.crawl_end import (
     tell,
 )
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import FetchingSteps, can_drive, can_fetch
+from webcrawl.adapter.driving import FetchingSteps, why_engine
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
@@ -254,9 +254,11 @@ class FrontierScheduler:
         return end
 
     def _own_loop(self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd) -> Driver | None:
-        """The loop that fetches the pages, unless somebody needs a request of each: then Scrapy's engine does."""
+        """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
         engine = self.waking.engine
-        if engine is None or not (can_drive(self.crawler) and can_fetch(self.crawler, downloader)):
+        if why := why_engine(self.crawler):
+            logger.debug("the crawl runs on Scrapy's engine: %s", why)
+        if engine is None or why:
             return None
         self._giving.driven = True
         return self._begin_loop(
@@ -329,7 +331,7 @@ class FrontierScheduler:
             from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
-            since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl)
+            since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
             self.run.ends.callback(since.close)
             self.run.ends.callback(setattr, downloader, "since", None)
 

@@ -121,9 +121,14 @@ class Since:
     """The earlier crawl, which whoever downloads asks before a request and after an answer."""
 
     def __init__(
-        self, earlier: Earlier, count: Callable[[Iterable[str]], None], servers: CdxServers | None = None
+        self,
+        earlier: Earlier,
+        count: Callable[[Iterable[str]], None],
+        fail: Callable[[Exception], object],
+        servers: CdxServers | None = None,
     ) -> None:
-        self._earlier, self._count, self._servers = earlier, count, servers
+        """`fail` ends the crawl: a page that could not be compared would not be stored as what it is."""
+        self._earlier, self._count, self._fail, self._servers = earlier, count, fail, servers
         self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
@@ -187,11 +192,16 @@ class Since:
         self._held -= size
 
     async def compare(self, exchange: Exchange) -> None:
-        """Notes in an answer that the earlier crawl has its payload."""
-        if exchange.state.refers is None and is_payload(exchange):
+        """Notes in an answer that the earlier crawl has its payload. A failure ends the crawl, and is raised."""
+        if exchange.state.refers is not None or not is_payload(exchange):
+            return
+        try:
             exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
             if exchange.state.refers is None and self._servers is not None:
                 exchange.state.refers = await self._servers.holder(exchange)
+        except Exception as error:
+            self._fail(error)
+            raise
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
         """Return a thread's finding; counts what could not be read meanwhile."""
@@ -210,7 +220,9 @@ class Since:
         self._earlier.close()
 
 
-async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Since:
+async def since_of(
+    argument: str, values: Mapping[str, Any], crawl: Crawl, fail: Callable[[Exception], object]
+) -> Since:
     """The crawl that the argument `since` names, read as far as needed. StoreError: nothing of it can be read."""
     jobdir = Path(values["JOBDIR"])
     found = sources(argument, jobdir)
@@ -225,4 +237,4 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
             logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
     count = crawl.parts.counters.update
     servers = CdxServers(found.servers, index.begun, count) if found.servers else None
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, servers)
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, fail, servers)
