@@ -5,9 +5,9 @@ from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
 from webcrawl.adapter import values
-from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.checks import SettingError
+from webcrawl.crawl.default_jobdir import default_jobdir
 
 
 class Own(Spider):

@@ -15,7 +15,7 @@ from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
 from tests.support.wayback import collection, needs_pywb, wayback
-from webcrawl.adapter.earlier_pages import SURE
+from webcrawl.crawl.earlier_pages import SURE
 from webcrawl.lab.simweb import even, truth, wait_until_idle
 from webcrawl.tools.verify_crawl import verify
 

@@ -19,7 +19,7 @@ OTHERS = {"aiohttp", "fsspec", "pyarrow", "redis", "requests", "tantivy", "tldex
 UNUSED = {  # without -a since=, a hive, archives to process, pages to render, a state to check, images to describe
     *(
         "webcrawl.adapter.archive_reading",
-        "webcrawl.adapter.earlier_pages",
+        "webcrawl.crawl.earlier_pages",
         "webcrawl.record.since.index",
         "webcrawl.record.archives",
     ),

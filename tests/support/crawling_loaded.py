@@ -22,7 +22,7 @@ NAMES = (
     *("webcrawl.lab.walks.spider", "scrapy.core.downloader.handlers.datauri", "scrapy.extensions.memdebug"),
     *(
         "webcrawl.adapter.archive_reading",
-        "webcrawl.adapter.earlier_pages",
+        "webcrawl.crawl.earlier_pages",
         "webcrawl.crawl.hive_parts",
         "webcrawl.content.image_headers",
     ),

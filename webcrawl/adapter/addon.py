@@ -18,12 +18,12 @@ from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import tell
-from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.finished_crawl import NothingLeft
 from webcrawl.adapter.preflight import preflight_crawler
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.base.errors import CannotStart
+from webcrawl.crawl.default_jobdir import JOB, default_jobdir
+from webcrawl.crawl.finished_crawl import NothingLeft
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,11 @@ They are those of a crawl without its frontier and its clients. Pipelines find i
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 
-import msgpack
 from scrapy import Request, Spider
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
@@ -24,19 +22,19 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import PagesThroughScrapy, can_drive
+from webcrawl.adapter.driving import PagesThroughScrapy, why_engine
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.inline_downloads import Inline
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import give_trip, trip_of
 from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.model import Link
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
 from webcrawl.base.settings.setting_kinds import words
+from webcrawl.crawl.archived_pages import ArchivedPages, lost_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
@@ -47,20 +45,14 @@ from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.reading_limits import ROOM, Bandwidth
-from webcrawl.record.archives import LOST, ORIGINALS, Answer, Archives, Originals
-from webcrawl.record.warc.unpacking import Place
-from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.net.thread_start import start_threads
 from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
 
 ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1  # of a setting: Scrapy sets those of the command line once more
-PLACE = "archive."  # before a file's name, in the table meta: where to go on
-AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
 STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
 AT_ONCE = 100  # pages under way: as many as a crawl has by default
-NONE_UNFINISHED = msgpack.packb([])
-Unfinished = tuple[str, Place | None]  # the name of its file, and where in it a page begins
 COMPONENTS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
     "SCHEDULER": "webcrawl.adapter.archive_reading.RereadingScheduler",
@@ -83,9 +75,8 @@ class RereadingScheduler(FrontierScheduler):
     """Hands out the answers of the archives in their order. Every checkpoint has the place that it has come to."""
 
     AFTER_KILL = "a kill has them processed again"
-    archives: Archives
-    forgotten: Forgotten
-    _originals: Originals | None = None  # until it is opened
+    pages: ArchivedPages
+    _has_begun = False
 
     def _begin(self, spider: Spider) -> Ahead | None:
         values, downloader = values_of(self.crawler), downloader_of(self.crawler)
@@ -117,15 +108,10 @@ class RereadingScheduler(FrontierScheduler):
             downloader.moments.ahead.append(ahead)
             downloader.on_lack = self.fail
             self.run.ends.callback(ahead.close)
-        self._places = Places(self.crawl.parts.db)
-        self._trips: dict[Trip, Unfinished] = {}  # under way
-        self._originals = _originals(self.crawl.parts.db)
-        files = getattr(spider, "archive_files", ())
-        self.archives = Archives(files, self._places.get, self._originals, values["DOWNLOAD_TRUNCATE"])
-        self.forgotten = getattr(spider, "forgotten", Forgotten())
-        again = starmap(self.archives.again, [*self._places.unfinished])
-        self._answers: Iterator[Answer] | None = chain(again, self.archives)
-        self.run.behind.append(lambda: bool(self._places.unfinished))
+        files, forgotten = getattr(spider, "archive_files", ()), getattr(spider, "forgotten", Forgotten())
+        self.pages = ArchivedPages(self.crawl, files, forgotten, values["DOWNLOAD_TRUNCATE"], downloader.barrier)
+        self._has_begun = True
+        self.run.behind.append(lambda: bool(self.pages.unfinished))
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self._install(self.ended)
         self._may_drive = partial(self._own_loop_over, downloader)
@@ -136,14 +122,14 @@ class RereadingScheduler(FrontierScheduler):
         return super().close(reason).addBoth(self._last)
 
     def _last(self, result: Any) -> Any:
-        if self._originals is not None:
-            self._originals.close()
+        if self._has_begun:
+            self.pages.close()
             if self.crawler.stats is not None:
                 self.crawler.stats.set_value(STAT, sum(lost_of(self.crawl.stats()).values()))
         return result
 
     def has_pending_requests(self) -> bool:
-        return self._answers is not None
+        return not self.pages.is_over
 
     def enqueue_request(self, request: Request) -> bool:
         """Nothing is fetched: Scrapy sends its signal for a request that is dropped."""
@@ -152,7 +138,7 @@ class RereadingScheduler(FrontierScheduler):
 
     def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
         engine = self.waking.engine
-        if engine is None or not isinstance(downloader, RereadingDownloader) or not can_drive(self.crawler):
+        if engine is None or not isinstance(downloader, RereadingDownloader) or why_engine(self.crawler):
             return None
         return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
 
@@ -168,54 +154,20 @@ class RereadingScheduler(FrontierScheduler):
     def next_trip(self) -> Trip | None:
         """The next answer of the archives; None if there is none, or while a checkpoint is taken."""
         try:
-            return self._next()
+            return self.pages.next() if self._barrier.is_open else None
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
-        return None
-
-    def _next(self) -> Trip | None:
-        if not self._barrier.is_open:
-            return None
-        while self._answers is not None:
-            answer = next(self._answers, None)
-            if answer is None:
-                self._answers = None
-                break
-            if answer.next is not None:
-                self._places.set(answer.name, answer.next)
-            else:
-                self._places.unfinished.pop((answer.name, answer.at), None)
-            self.crawl.parts.counters.update(answer.lost)
-            if answer.found is None:
-                continue
-            if self.forgotten and self.forgotten.has(answer.found[0].url, answer.found[1].started):
-                self.crawl.parts.counters.update(["archive/forgotten"])
-                continue
-            return self._trip(*answer.found, (answer.name, answer.at))
         return None
 
     @property
     def unfinished(self) -> int:
         """The number of pages that another run of the same command processes."""
-        return len(self._places.unfinished)
+        return len(self.pages.unfinished)
 
     def ended(self, trip: Trip) -> None:
         """A page is over."""
-        unfinished = self._trips.pop(trip, None)
-        if trip.abandoned and trip.link is not None:
-            logger.warning("%s: cancelled in the pipelines: left to the next run", trip.link.url)
-        elif unfinished is not None:
-            del self._places.unfinished[unfinished]
+        self.pages.end(trip)
         self._booking.finished(trip)
-
-    def _trip(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Trip:
-        outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
-        outcome.at = exchange.started + exchange.timings.total
-        trip = Trip(link, outcome=outcome, exchange=exchange, resumed=True)
-        self._barrier.enter_open(trip)  # at once: the place in the archive is behind it
-        self._trips[trip] = unfinished
-        self._places.unfinished[unfinished] = None
-        return trip
 
     async def checkpoint(self, *, last: bool = False) -> None:
         try:
@@ -330,33 +282,6 @@ class RereadingSpider(WebSpider):
         yield
 
 
-class Places(Part):
-    """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
-
-    def __init__(self, db: CrawlDB) -> None:
-        self._db = db
-        self._new: dict[str, Place] = {}
-        saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
-        self.unfinished: dict[Unfinished, None] = {(name, Place(*place)): None for name, place in saved}
-        self._saved = [*self.unfinished]
-        db.join(self)
-
-    def get(self, name: str) -> Place | None:
-        data = self._db.get(PLACE + name)
-        return None if data is None else Place(*msgpack.unpackb(data))
-
-    def set(self, name: str, place: Place) -> None:
-        self._new[name] = place
-
-    def save(self) -> None:
-        for name, place in self._new.items():
-            self._db.set(PLACE + name, msgpack.packb(place))
-        self._new.clear()
-        if [*self.unfinished] != self._saved:  # only pages that do not come back are unfinished at a checkpoint
-            self._saved = [*self.unfinished]
-            self._db.set(AGAIN, msgpack.packb(self._saved))
-
-
 def own_outputs(settings: BaseSettings) -> list[str]:
     """Return the outputs that can be written without a crawl, or an impossible value as it is: the check names it."""
     try:
@@ -372,17 +297,6 @@ def check_outputs(values: Mapping[str, Any]) -> None:
     if wrong:
         pipeline = PIPELINES[min(wrong)][0]
         raise SettingError("ITEM_PIPELINES", pipeline, "pipelines that need no crawl: this one writes what was fetched")
-
-
-def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
-    """Return how much could not be read, by what it was: answers, records, files."""
-    return {name.removeprefix(LOST): int(value) for name, value in figures.items() if name.startswith(LOST)}
-
-
-def _originals(db: CrawlDB) -> Originals:
-    originals = Originals(db.folder / ORIGINALS)
-    db.join(originals)
-    return originals
 
 
 def _refusal(request: Request) -> IgnoreRequest:

@@ -33,7 +33,7 @@ from webcrawl.adapter.request_meta import our_proxies
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Exchange, Outcome, Status
+from webcrawl.base.model import Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.barrier import Barrier
@@ -47,7 +47,7 @@ from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
 
 if TYPE_CHECKING:
-    from webcrawl.adapter.earlier_pages import Since
+    from webcrawl.crawl.earlier_pages import Since
 
 logger = logging.getLogger(__name__)
 
@@ -209,7 +209,7 @@ class FrontierDownloader:
             self.outcomes.note_answer(request, trip, response.status)
             if trip.exchange is not None:  # by one of the crawl's own handlers
                 if self.since is not None:
-                    await self._compare(self.since, trip.exchange)
+                    await self.since.compare(trip.exchange)
                 for ahead in self.moments.ahead:
                     if not trip.inline and (reading := ahead(trip)) is not None:
                         await self.read(trip, reading)
@@ -221,14 +221,6 @@ class FrontierDownloader:
             for hear in self.moments.requests.left:
                 hear(request, trip.outcome)
             self._send(signals.request_left_downloader, request)
-
-    async def _compare(self, since: Since, exchange: Exchange) -> None:
-        """Compares with the earlier crawl. A failure is no fault of the answer, whose page would not be what it is."""
-        try:
-            await since.compare(exchange)
-        except Exception as error:
-            self.on_lack(error)
-            raise
 
     async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
         """Waits while an answer is read. The end of the crawl does not: the page is then fetched again."""

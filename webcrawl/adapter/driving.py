@@ -1,11 +1,12 @@
 """Scrapy as the host of the crawl's own loop (crawl/driver.py): how it fetches, and has pages processed.
 
-A request and a response are made only for somebody who looks at them: a listener of a signal about items, an error.
-What needs the request of every page, such as a downloader middleware, keeps the crawl on Scrapy's engine.
+A request and a response are made only for somebody who looks at them: a listener of a signal, a log formatter, an
+error. OF_ENGINE says what keeps a crawl on Scrapy's engine.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,14 +14,16 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.defer import iter_errback
+from scrapy.utils.log import logformatter_adapter
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.fastpath.engine import Engine
+from webcrawl.adapter.foreign_handlers import Handlers
 from webcrawl.adapter.handlers import FtpHandler, GopherHandler, HttpHandler
-from webcrawl.adapter.listeners import hears_any
+from webcrawl.adapter.listeners import has_listener, hears_any
 from webcrawl.adapter.logformat import QuietLogFormatter
-from webcrawl.adapter.request_meta import has_environment_proxy
+from webcrawl.adapter.request_meta import proxies_of
 from webcrawl.adapter.request_passage import Giving
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link
@@ -28,37 +31,47 @@ from webcrawl.crawl.driver import Output
 from webcrawl.crawl.fetching import Fetching, link_of
 from webcrawl.crawl.trip import Trip
 
-OF_REQUESTS = frozenset(  # signals with the request of a page
-    (
-        signals.request_reached_downloader,
-        signals.request_left_downloader,
-        signals.response_downloaded,
-        signals.response_received,
-    )
+engine_logger = logging.getLogger("scrapy.core.engine")  # where Scrapy logs responses
+
+OF_DOWNLOADS = frozenset(
+    (signals.request_reached_downloader, signals.request_left_downloader, signals.response_downloaded)
 )
 OF_ITEMS = frozenset((signals.item_scraped, signals.item_dropped, signals.item_error))
 OURS = {"http": HttpHandler, "https": HttpHandler, "ftp": FtpHandler, "gopher": GopherHandler}
 
 
-def can_drive(crawler: Crawler) -> bool:
-    """Return whether nobody needs the request of every page, so that the crawl's own loop may fetch them."""
-    engine = crawler.engine
-    if engine is None or type(crawler.logformatter) is not QuietLogFormatter:
-        return False
-    if getattr(crawler.spider, "has_callbacks", True):
-        return False
-    middlewares = *engine.scraper.spidermw.methods.values(), *engine.downloader.middleware.methods.values()
-    return not any(map(any, middlewares)) and not hears_any(OF_REQUESTS, crawler.signals.sender)
+def _has_callbacks(crawler: Crawler) -> bool:
+    return getattr(crawler.spider, "has_callbacks", True)
 
 
-def can_fetch(crawler: Crawler, downloader: FrontierDownloader) -> bool:
-    """Return whether the crawl's own clients may fetch every page as it is."""
-    if has_environment_proxy(crawler):
+def _has_downloader_middlewares(crawler: Crawler) -> bool:
+    return crawler.engine is not None and any(crawler.engine.downloader.middleware.methods.values())
+
+
+def _has_spider_middlewares(crawler: Crawler) -> bool:
+    return crawler.engine is not None and any(crawler.engine.scraper.spidermw.methods.values())
+
+
+def _has_other_handlers(crawler: Crawler) -> bool:
+    downloader: object = crawler.engine.downloader if crawler.engine is not None else None
+    handlers: Handlers | None = getattr(downloader, "handlers", None)
+    if handlers is None:  # it reads archives
         return False
-    if downloader.since is not None:
-        return False
-    handlers = downloader.handlers.by_scheme
-    return all(type(handlers.get(scheme)) is kind for scheme, kind in OURS.items())
+    return any(type(handlers.by_scheme.get(scheme)) is not kind for scheme, kind in OURS.items())
+
+
+# What keeps a crawl on Scrapy's engine, and why
+OF_ENGINE: tuple[tuple[Callable[[Crawler], bool], str], ...] = (
+    (_has_callbacks, "callbacks get responses, and yield requests and items of any kind"),
+    (_has_downloader_middlewares, "a downloader middleware may answer a request itself, or send another"),
+    (_has_spider_middlewares, "a spider middleware gets the response, and changes what is made of it"),
+    (_has_other_handlers, "a download handler that is not the crawl's, such as a browser, takes requests only"),
+)
+
+
+def why_engine(crawler: Crawler) -> str:
+    """Return why only Scrapy's engine can run this crawl, or an empty string."""
+    return next((why for is_so, why in OF_ENGINE if is_so(crawler)), "")
 
 
 class PagesThroughScrapy:
@@ -76,12 +89,17 @@ class PagesThroughScrapy:
         self._judges = judges
         self._engine, self._scraper = engine.engine, engine.engine.scraper
         self.rest, self.give_up = engine.wake, engine.give_up_pages
-        self._sender = crawler.signals.sender
-        self.finish, self.fail = finished, fail
+        self._signals, self._sender = crawler.signals, crawler.signals.sender
+        self.fail, self._finished = fail, finished
         self._spider: Any = crawler.spider
+        self._formatter: Any = crawler.logformatter
+        self._is_quiet = type(self._formatter) is QuietLogFormatter
+        self._requests: dict[Trip, Request] = {}  # those that somebody has seen, until their pages are finished
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
         """A subclass that has a `parse_all` of its own gets responses; nobody else needs them."""
+        for trip in trips:
+            self.tell_received(trip)
         if self._spider.has_parse_all:
             return list(self._spider.parse_all([self._response(trip) for trip in trips]))
         pages: list[Output] = self._spider.making.pages(trips)
@@ -92,12 +110,32 @@ class PagesThroughScrapy:
         if isinstance(output, Exception):
             self._say_failure(Failure(output), trip)  # type: ignore[no-untyped-call]
             return
-        response = self._response(trip) if hears_any(OF_ITEMS, self._sender) else None
+        is_looked_at = not self._is_quiet or hears_any(OF_ITEMS, self._sender)
+        response = self._response(trip) if is_looked_at else None
         for item in iter_errback(output, self._say_failure, trip):
             if isinstance(item, Request):
                 self._engine.crawl(item)
             elif item is not None:
                 await self._scraper.start_itemproc_async(item, response=response)
+
+    def tell_received(self, trip: Trip) -> None:
+        """Log and send of an answer what Scrapy's engine does, for a log formatter of a user's and for listeners."""
+        if self._is_quiet and not has_listener(signals.response_received, self._sender):
+            return
+        response = self._response(trip)
+        said = self._formatter.crawled(response.request, response, self._spider)
+        if said is not None:
+            engine_logger.log(*logformatter_adapter(said), extra={"spider": self._spider})
+        self.send(signals.response_received, response=response, request=response.request)
+
+    def send(self, signal: object, **values: Any) -> None:
+        """Send a signal of the spider's."""
+        self._signals.send_catch_log(signal=signal, spider=self._spider, **values)
+
+    def finish(self, trip: Trip) -> None:
+        """Book a trip."""
+        self._requests.pop(trip, None)
+        self._finished(trip)
 
     def _say_failure(self, failure: Failure, trip: Trip) -> None:
         """Scrapy logs it, counts it and sends its signal."""
@@ -106,13 +144,19 @@ class PagesThroughScrapy:
 
     def _response(self, trip: Trip) -> Response:
         link, exchange = trip.answer()
-        response = Response(exchange.url, exchange.status, body=exchange.body, request=self.request(link, trip))
+        response = Response(exchange.url, exchange.status, body=exchange.body, request=self.request_of(link, trip))
         for judge in self._judges:
             response = judge(trip, response)
         return response
 
+    def request_of(self, link: Link, trip: Trip) -> Request:
+        """Return the request of a page, for whoever looks: the same one until the page is finished."""
+        if trip not in self._requests:
+            self._requests[trip] = self.request(link, trip)
+        return self._requests[trip]
+
     def request(self, link: Link, trip: Trip) -> Request:
-        """The request of a page, for whoever looks."""
+        """Make the request of a page."""
         raise NotImplementedError
 
 
@@ -144,6 +188,8 @@ class FetchingSteps(PagesThroughScrapy):
             downloader.count,
             downloader.on_lack,
             whole=isinstance(http, HttpHandler) and http.wants_whole_pages,
+            since=downloader.since,
+            proxies=proxies_of(crawler.settings),
         )
 
     def request(self, link: Link, trip: Trip) -> Request:
@@ -154,16 +200,31 @@ class FetchingSteps(PagesThroughScrapy):
         return engine.running and not engine.paused and not self._downloader.needs_backout()
 
     def take(self) -> Trip | None:
-        trip = self._giving.trip(as_request=hears_any(OF_REQUESTS, self._sender))
+        trip = self._giving.trip()
         if trip is not None:
             self._downloader.active.add(trip)
         return trip
 
     async def fetch(self, trip: Trip) -> bool:
         try:
+            if hears_any(OF_DOWNLOADS, self._sender):
+                return await self._fetch_aloud(trip, link_of(trip))
             return await self._fetching.fetch(trip, link_of(trip))
         finally:
             self._downloader.active.discard(trip)
 
+    async def _fetch_aloud(self, trip: Trip, link: Link) -> bool:
+        """Fetch with the signals of Scrapy's downloader, for whoever hears them."""
+        request = self.request_of(link, trip)
+        self.send(signals.request_reached_downloader, request=request)
+        try:
+            has_answer = await self._fetching.fetch(trip, link)
+            if has_answer:
+                self.send(signals.response_downloaded, request=request, response=self._response(trip))
+            return has_answer
+        finally:
+            self.send(signals.request_left_downloader, request=request)
+
     def hear(self, trip: Trip) -> Output:
+        self.tell_received(trip)
         return self._robots.pages_of(trip)

@@ -92,7 +92,9 @@ class HttpHandler(BaseDownloadHandler):
         if told:
             watch = Sending(trip, partial(tell_sent, told, request, trip))
         since = self._downloader.since
-        known = await since.latest(request, trip) if since is not None else None
+        known = None
+        if since is not None and trip is not None and request.method == "GET" and not request.body:
+            known = await since.latest(trip, request.url, headers)
         if known is not None:
             headers += known.conditions
         try:

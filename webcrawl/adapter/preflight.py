@@ -14,23 +14,13 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 
-from webcrawl.adapter.default_jobdir import JOB
 from webcrawl.adapter.extensions import metrics, websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds, check_own_files
-from webcrawl.adapter.finished_crawl import (
-    is_complete,
-    is_stored,
-    make_room,
-    put_complete_beside,
-    refuse_complete,
-    start_urls_of,
-)
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
 from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.errors import CannotStart, RulesError
@@ -40,6 +30,14 @@ from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, check_contact, read
+from webcrawl.crawl.default_jobdir import JOB
+from webcrawl.crawl.finished_crawl import (
+    is_complete,
+    is_stored,
+    make_room,
+    put_complete_beside,
+    refuse_complete,
+)
 from webcrawl.crawl.ground import OwnFrontier, Surroundings
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.job_folder import check_folder, make_folder
@@ -49,6 +47,7 @@ from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.failure_words import without_http2_library
 from webcrawl.net.http_answerer import CannotListen, bound
+from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.urls.filters.scope import SCOPES
@@ -315,6 +314,13 @@ def _start(
         return Start(arguments["seeds"], int(limit) if limit else None) if plain else None
     urls = start_urls_of(spider)
     return Start(urls=urls) if urls is not None else None
+
+
+def start_urls_of(spider: type[Spider]) -> list[str] | None:
+    """The URLs that the spider begins with, if that can be known before it runs."""
+    plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
+    own = spider.__init__ is not Spider.__init__ or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
+    return list(spider.start_urls) if plain and not own and getattr(spider, "start_urls", None) else None
 
 
 def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]) -> bool:

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import logging
 from typing import Any
-from urllib.request import getproxies
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
-from scrapy.exceptions import NotConfigured
 from scrapy.settings import BaseSettings
-from scrapy.utils.misc import build_from_crawler
 
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import enabled
 from webcrawl.base.settings.setting_kinds import number
 from webcrawl.crawl.download_outcomes import WHOLE
+from webcrawl.net.environment_proxies import EnvironmentProxies, environment_proxies
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
 from webcrawl.net.proxy import parse_proxy
@@ -39,12 +37,10 @@ class RequestOptions:
 
     def of(self, request: Request) -> Options:
         """The options of a request; raises BadOption."""
-        if self._environment is not None:
-            self._environment.process_request(request)
-        elif KEYS.isdisjoint(request.meta):
-            return PLAIN
         meta = request.meta
-        if KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
+        if self._environment is None and KEYS.isdisjoint(meta):
+            return PLAIN
+        if self._environment is None and KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
             return CUT if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
             raise BadOption(f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file")
@@ -52,34 +48,37 @@ class RequestOptions:
         options = Options(
             timeout=timeout if timeout != self._timeout else 0.0,
             maxsize=int(_number(meta, "download_maxsize", LARGEST)),
-            proxy=_proxy(request),
+            proxy=self._proxy(request),
             bind=_bind(meta.get("bindaddress")),
             cut=_is_prerequisite(request),
         )
         return PLAIN if options == PLAIN else options
 
+    def _proxy(self, request: Request) -> Proxy | None:
+        """Return that of the request, or that of the environment unless the request names one, or none."""
+        if self._environment is not None and "proxy" not in request.meta:
+            return self._environment.of(request.url)
+        return _proxy(request)
 
-def has_environment_proxy(crawler: Crawler) -> bool:
-    """Return whether requests go through a proxy that the environment names."""
-    return _environment(crawler) is not None
 
-
-def _environment(crawler: Crawler) -> HttpProxyMiddleware | None:
-    """Scrapy's middleware, where the environment names a proxy and the spider's requests do not pass it anyway."""
+def _environment(crawler: Crawler) -> EnvironmentProxies | None:
+    """Return the proxies of the environment, unless Scrapy's middleware passes the spider's requests to them."""
     if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:
         return None
-    try:
-        middleware = build_from_crawler(HttpProxyMiddleware, crawler)
-    except NotConfigured:
+    return proxies_of(crawler.settings)
+
+
+def proxies_of(settings: BaseSettings) -> EnvironmentProxies | None:
+    """Return the proxies of the environment, or None if it names none or is ignored."""
+    if not settings.getbool("HTTPPROXY_ENABLED"):
         return None
-    return middleware if middleware.proxies.keys() & {"http", "https", "ftp"} else None
+    return environment_proxies(settings["HTTPPROXY_AUTH_ENCODING"] or "utf-8")
 
 
 def our_proxies(settings: BaseSettings) -> frozenset[Proxy]:
     """Those of the environment, unless it is ignored: whatever needs them waits for them."""
-    if not settings.getbool("HTTPPROXY_ENABLED"):
-        return frozenset()
-    return frozenset(parse_proxy(url) for name, url in getproxies().items() if name in ("http", "https"))
+    proxies = proxies_of(settings)
+    return proxies.all if proxies is not None else frozenset()
 
 
 def _is_prerequisite(request: Request) -> bool:

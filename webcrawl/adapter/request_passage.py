@@ -221,10 +221,10 @@ class Giving:
         self._waking.now()
         return None
 
-    def trip(self, *, as_request: bool) -> Trip | None:
+    def trip(self) -> Trip | None:
         """The next trip of the crawl's own loop; None if nothing is due.
 
-        A link that has a request is made one, and left to Scrapy's engine; so is every link `as_request`.
+        A link that has a request is made one, and left to Scrapy's engine.
         """
         if self._made is not None:
             return None  # until the engine has it: it limits how many of them are under way
@@ -234,7 +234,7 @@ class Giving:
         trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
         if trip is None or trip.link is None:
             return None
-        if not (trip.link.request or as_request):
+        if not trip.link.request:
             if not trip.link.is_own:
                 self._counts.given += 1
             return trip

@@ -32,7 +32,7 @@ from webcrawl.adapter.crawl_end import (
     tell,
 )
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import FetchingSteps, can_drive, can_fetch
+from webcrawl.adapter.driving import FetchingSteps, why_engine
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
@@ -42,7 +42,6 @@ from webcrawl.adapter.request_links import Callbacks, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import Giving, Intake
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.thread_start import start_threads
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
@@ -72,6 +71,7 @@ from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.standstill import Standstill
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.stats_file import FINISHED
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -254,9 +254,11 @@ class FrontierScheduler:
         return end
 
     def _own_loop(self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd) -> Driver | None:
-        """The loop that fetches the pages, unless somebody needs a request of each: then Scrapy's engine does."""
+        """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
         engine = self.waking.engine
-        if engine is None or not (can_drive(self.crawler) and can_fetch(self.crawler, downloader)):
+        if why := why_engine(self.crawler):
+            logger.debug("the crawl runs on Scrapy's engine: %s", why)
+        if engine is None or why:
             return None
         self._giving.driven = True
         return self._begin_loop(
@@ -326,10 +328,10 @@ class FrontierScheduler:
     async def _begin_since(self, argument: str) -> None:
         """Reads what earlier crawls have, if the crawl is to begin from there."""
         if argument:
-            from webcrawl.adapter.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
+            from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
             downloader = downloader_of(self.crawler)
-            since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl)
+            since = downloader.since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
             self.run.ends.callback(since.close)
             self.run.ends.callback(setattr, downloader, "since", None)
 

@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.checks.check import check_outputs
+from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.net.errors import BadOption
 from webcrawl.net.proxy import parse_proxy
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, Timings, is_sitemap
@@ -24,11 +25,16 @@ from webcrawl.crawl.run import OfRequests
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor
+from webcrawl.net.environment_proxies import EnvironmentProxies
 from webcrawl.net.errors import Cancelled, CutLate, CutShort, FetchError
 from webcrawl.net.http_request import Headers
 from webcrawl.net.network import Network
 from webcrawl.net.protocols import PLAIN, AnswerSource, Options, ProtocolModule
 from webcrawl.net.reading_limits import Bandwidth
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.earlier_pages import Since
+    from webcrawl.record.since.earlier import Known
 
 CUT, LONG = Options(cut=True), Options(long=True)
 # Why a body is not whole, for whoever wants whole ones
@@ -99,16 +105,18 @@ class Fetching:
         on_lack: Callable[[Exception], object],
         *,
         whole: bool = False,
+        since: Since | None = None,
+        proxies: EnvironmentProxies | None = None,
     ) -> None:
         """`clients`: by scheme. `headers`: what parts of the crawl send with pages; `of_robots`: with a robots.txt.
 
         `ahead`: what is done with an answer before its page is made. `heard`: who hears of requests. `turns`: of
         downloads that somebody awaits, which may have borrowed the host. `whole`: whether a body of which a part is
-        missing is a failure.
+        missing is a failure. `since`: the earlier crawl from which this one begins. `proxies`: what links go through.
         """
         self._clients, self._outcomes, self._running = clients, outcomes, running
         self._headers, self._of_robots, self._ahead, self._turns = headers, of_robots, ahead, turns
-        self._heard = heard
+        self._heard, self._since, self._proxies = heard, since, proxies
         self._count, self._on_lack, self._whole = count, on_lack, whole
 
     async def fetch(self, trip: Trip, link: Link) -> bool:
@@ -131,6 +139,8 @@ class Fetching:
             return False
         else:
             self._outcomes.note_answer(asked, trip, exchange.status)
+            if self._since is not None:
+                await self._since.compare(exchange)
             return await self._read(trip)
         finally:
             for left in self._heard.left:
@@ -144,14 +154,28 @@ class Fetching:
         return True
 
     async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
+        exchange, known = await self._asked(trip, link)
+        if self._since is not None and known is not None:
+            exchange = self._since.answered(trip, known, exchange)
+        trip.exchange = exchange
+        if exchange.truncated or exchange.flaws:
+            self._count(flaws_of(exchange))
+        if self._whole and exchange.truncated in LOST and not link.is_prerequisite:
+            self._refuse(exchange)
+        return exchange
+
+    async def _asked(self, trip: Trip, link: Link) -> tuple[Exchange, Known | None]:
+        """Return the answer of the server, and what the earlier crawl has of the page."""
         client = self._clients[link.url[: link.url.index(":")]]
-        headers, options = self._asks(link)
+        headers, options = self._headers_of(link), self._options_of(link)
         watch = Sending(trip, partial(self._tell_sent, trip, link)) if self._heard.sent else trip
+        known: Known | None = None
         task = self._running.begin(trip)
         try:
-            exchange = trip.exchange = await client.fetch(
-                link.url, headers, keep=trip.keep, watch=watch, options=options
-            )
+            if self._since is not None:
+                known = await self._since.latest(trip, link.url, headers)
+                headers += known.conditions if known is not None else []
+            return await client.fetch(link.url, headers, keep=trip.keep, watch=watch, options=options), known
         except asyncio.CancelledError as error:
             if not (trip.abandoned or trip.cut):
                 raise tamed(error) from None
@@ -169,11 +193,6 @@ class Fetching:
         finally:
             self._running.end(trip)
             trip.source = None
-        if exchange.truncated or exchange.flaws:
-            self._count(flaws_of(exchange))
-        if self._whole and exchange.truncated in LOST and not link.is_prerequisite:
-            self._refuse(exchange)
-        return exchange
 
     def _tell_sent(self, trip: Trip, link: Link) -> None:
         for sent in self._heard.sent:
@@ -185,15 +204,22 @@ class Fetching:
         self._count([f"outcome/{kind.name}"])
         raise kind(f"{len(exchange.body)} bytes of it came")
 
-    def _asks(self, link: Link) -> tuple[list[tuple[bytes, bytes]], Options]:
-        """The headers and the options of a link."""
+    def _headers_of(self, link: Link) -> list[tuple[bytes, bytes]]:
         sent = cookie_header(link.chain, link.url) if link.chain else b""
         headers = [(b"Cookie", sent)] if sent else []
-        if link.is_own:
-            return [*headers, *self._of_robots(link)], CUT if link.is_prerequisite else PLAIN
-        for more in self._headers:
+        for more in [self._of_robots] if link.is_own else self._headers:
             headers += more(link)
-        return headers, LONG if is_sitemap(link.path) else PLAIN
+        return headers
+
+    def _options_of(self, link: Link) -> Options:
+        options = PLAIN
+        if link.is_prerequisite:
+            options = CUT
+        elif not link.is_own and is_sitemap(link.path):
+            options = LONG
+        if self._proxies is None:
+            return options
+        return replace(options, proxy=self._proxies.of(link.url))
 
 
 # A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added because turns come late

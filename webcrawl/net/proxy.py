@@ -42,8 +42,11 @@ _PORT = 80  # as Scrapy has it
 _VALUE = re.compile(rb"[ -~]*")
 
 
-def parse_proxy(url: str, auth: bytes = b"") -> Proxy:
-    """The proxy at this URL, whose scheme may be missing; credentials in it count if `auth` is empty."""
+def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
+    """The proxy at this URL, whose scheme may be missing; credentials in it count if `auth` is empty.
+
+    `encoding`: of those.
+    """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
     try:
@@ -55,7 +58,7 @@ def parse_proxy(url: str, auth: bytes = b"") -> Proxy:
     if not host or not host.isascii() or port == 0:
         raise BadOption("proxy: not http://[user:password@]host[:port]")  # not shown: it may contain a password
     if parts.username and not auth:
-        auth = b"Basic " + b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode())
+        auth = b"Basic " + b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode(encoding))
     if not _VALUE.fullmatch(auth):
         raise BadOption(f"proxy {host}: not credentials that can be sent")
     return Proxy(host, port or _PORT, auth)

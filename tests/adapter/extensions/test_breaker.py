@@ -151,6 +151,6 @@ def test_another_rate(breaker):
     """A rate that changes while the crawl runs counts the errors before it too."""
     breaker._times.extend([1.0, 2.0])
 
-    breaker._change({"ERROR_BREAKER": (2, 5)})
+    breaker.change({"ERROR_BREAKER": (2, 5)})
 
     assert ([*breaker._times], breaker._times.maxlen, breaker._seconds) == ([1.0, 2.0], 2, 5)

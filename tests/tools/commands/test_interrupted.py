@@ -30,7 +30,7 @@ SCRAPY = CODE.format(module="scrapy.cmdline", call="execute")
     [
         (WEBCRAWL, "webcrawl.tools.tool_command", ["verify", "nowhere"]),
         (WEBCRAWL, "scrapy.cmdline", ["crawl", "http://127.0.0.1:1/"]),
-        (SCRAPY, "webcrawl.adapter.finished_crawl", ["crawl", "http://127.0.0.1:1/"]),
+        (SCRAPY, "webcrawl.crawl.finished_crawl", ["crawl", "http://127.0.0.1:1/"]),
     ],
 )
 def test_it_is_no_traceback(code, at, words, tmp_path):

@@ -1,18 +1,11 @@
-"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (Nielsen)."""
+"""Writes unexpected errors to logs/errors.log, and ends the crawl when there are too many (crawl/error_breaker.py)."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
-import sys
-import time
-from collections import Counter, deque
-from collections.abc import Mapping
 from functools import partial
-from io import TextIOWrapper
 from pathlib import Path
-from traceback import walk_tb
 from typing import Self
 
 from scrapy.crawler import Crawler
@@ -22,51 +15,15 @@ from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.readable import ReadableFormatter
-from webcrawl.crawl.periodic import from_thread
-from webcrawl.store.disk import appending
-from webcrawl.store.jobdir.stats_file import ERROR_BREAKER
-
-logger = logging.getLogger(__name__)
-
-LINE = "%(asctime)s %(name)s: %(message)s"
-SHOWN = 3  # tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
+from webcrawl.crawl import error_breaker
 
 
-class _Errors(logging.FileHandler):
-    """A log file that says once, in one line, that it cannot be written to: the disk is full, or the folder is gone."""
-
-    failed = False
-
-    def _open(self) -> TextIOWrapper:
-        return TextIOWrapper(appending(self.baseFilename), self.encoding, self.errors)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            super().emit(record)  # it opens the file here
-        except OSError:
-            self.handleError(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
-        if not self.failed:
-            self.failed = True
-            logger.warning("%s: not written: %s", self.baseFilename, sys.exc_info()[1])
-
-
-class ErrorBreaker(logging.Handler):
-    """A log handler that treats every error logged with a traceback as unexpected.
-
-    What a page or a server can cause at will has an outcome and a counter, and never comes here.
-    """
+class ErrorBreaker(error_breaker.ErrorBreaker):
+    """Counts in Scrapy's stats."""
 
     def __init__(self, crawler: Crawler, folder: Path, many: int, seconds: float) -> None:
-        super().__init__(logging.ERROR)
-        self._crawler, self._many, self._seconds = crawler, many, seconds
-        self._times: deque[float] = deque(maxlen=many)
-        self._path = folder / "logs" / "errors.log"
-        self._file: _Errors | None = None
-        self._alike: Counter[tuple[str, int]] = Counter()  # errors, by the place in the code that raised them
-        self._filtered: list[logging.Handler] = []
+        super().__init__(folder, many, seconds, partial(close_spider, crawler))
+        self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -75,64 +32,15 @@ class ErrorBreaker(logging.Handler):
         return listening(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
 
     def opened(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        with contextlib.suppress(OSError):  # then it cannot be written to, which is said where it is tried
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = _Errors(self._path, delay=True, encoding="utf-8", errors="backslashreplace")
-        self._file.setFormatter(ReadableFormatter(logging.Formatter(LINE)))
-        screens = [one for one in logging.getLogger().handlers if isinstance(one, logging.StreamHandler)]
-        self._filtered = [one for one in screens if not isinstance(one, logging.FileHandler)]
-        for handler in self._filtered:
-            handler.addFilter(self._shows)
-        logging.getLogger().addHandler(self)
+        super().opened()
         with contextlib.suppress(NotConfigured):  # under somebody else's scheduler nothing changes
-            scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self._change)
+            scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self.change)
 
-    def _change(self, values: Mapping[str, tuple[int, float]]) -> None:
-        self._many, self._seconds = values["ERROR_BREAKER"]
-        self._times = deque(self._times, maxlen=self._many)
-
-    def closed(self) -> None:
-        logging.getLogger().removeHandler(self)
-        for handler in self._filtered:
-            handler.removeFilter(self._shows)
-        if self._file is not None:
-            with contextlib.suppress(OSError):  # what it could not write before, which was said
-                self._file.close()
-
-    def _shows(self, record: logging.LogRecord) -> bool:
-        """False for an error like many before, which errors.log has."""
-        if not record.exc_info or record.levelno < self.level or self._file is None or self._file.failed:
-            return True
-        return self._alike[_origin(record)] < SHOWN
-
-    def _is_ours(self, record: logging.LogRecord) -> bool:
-        """False if another crawl of this process has logged it, which Scrapy says of what its spider did."""
+    def is_ours(self, record: logging.LogRecord) -> bool:
+        """Return whether this crawl has logged it: Scrapy says whose spider did what."""
         spider = getattr(record, "spider", None)
         return spider is None or spider is self._crawler.spider
 
-    def emit(self, record: logging.LogRecord) -> None:
-        if not record.exc_info or self._file is None or not self._is_ours(record):
-            return
-        self._file.emit(record)
-        origin = _origin(record)
-        self._alike[origin] += 1
-        if self._alike[origin] == SHOWN and self._filtered and not self._file.failed:
-            logger.warning("errors raised at %s:%d are from now on shown only in %s", *origin, self._path)
+    def count(self) -> None:
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value("errors/unexpected")
-        now = time.monotonic()
-        self._times.append(now)
-        if len(self._times) == self._many and now - self._times[0] <= self._seconds:
-            from_thread(
-                self._loop, partial(close_spider, self._crawler, ERROR_BREAKER)
-            )  # pipelines have threads of their own
-
-
-def _origin(record: logging.LogRecord) -> tuple[str, int]:
-    """File and line that raised the error."""
-    trace = record.exc_info[2] if record.exc_info else None
-    if trace is None:
-        return record.pathname, record.lineno
-    *_, (frame, line) = walk_tb(trace)
-    return frame.f_code.co_filename, line

@@ -1,54 +1,19 @@
-"""Keeps a small history of the crawl's figures, for those who look at it later."""
+"""Keeps a small history of the crawl's figures (crawl/history.py)."""
 
 from __future__ import annotations
 
-import time
 from typing import Self
 
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.crawl.periodic import Loop
-from webcrawl.net.shortage import is_ours
-from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, moment
-from webcrawl.store.output import Output
+from webcrawl.crawl import history
 
 
-class History:
-    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of the checkpoint."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._loop = Loop(self.look)
-        self._output: Output | None = None
-        self._due = 0.0
+class History(history.History):
+    """A line every now and then."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls(crawler))
-
-    def opened(self) -> None:
-        self._loop.start(SHORTEST)
-
-    def closed(self) -> None:
-        self._loop.stop()
-
-    def look(self) -> None:
-        """Writes a line if it is time for one."""
-        scheduler = scheduler_of(self._crawler)
-        if scheduler.over or scheduler.failed is not None or time.monotonic() < self._due:
-            return
-        crawl, now = scheduler.crawl, time.time()
-        begun = crawl.parts.statistics.series.start / 1000 or now
-        try:
-            if self._output is None:
-                self._output = crawl.parts.outputs.open(PATH)
-            self._output.write(line(moment(crawl.outlook.glance(), now)))
-        except StoreError as error:
-            if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
-                return  # a descriptor may be free at the next look: no crawl ends for a moment without one
-            scheduler.fail(error)
-            return
-        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST
+        return listening(crawler, cls(lambda: scheduler_of(crawler).run))

@@ -9,13 +9,14 @@ from typing import Any
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.archive_reading import RereadingScheduler, lost_of
+from webcrawl.adapter.archive_reading import RereadingScheduler
 from webcrawl.adapter.extensions.progress import Progress
 from webcrawl.adapter.extensions.summary import Summary
-from webcrawl.adapter.last_lines import search_command
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.readable import count, megabytes, pace, short
+from webcrawl.crawl.archived_pages import lost_of
+from webcrawl.crawl.last_lines import search_command
 from webcrawl.crawl.progress import unexpected
 from webcrawl.record.archives import Archives
 
@@ -94,7 +95,7 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
 
 def archives_of(crawler: Crawler) -> Archives:
     """The archives that are read."""
-    return reader_of(crawler).archives
+    return reader_of(crawler).pages.archives
 
 
 def reader_of(crawler: Crawler) -> RereadingScheduler:

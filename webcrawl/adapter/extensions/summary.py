@@ -13,12 +13,12 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened
+from webcrawl.crawl.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.net.identity.request_signing import form_and_origin

@@ -1,14 +1,7 @@
-"""Memory that malloc holds without need goes back to the system (docs/decisions/store-checkpoint.md)."""
+"""Memory that is not needed, while the crawl runs (crawl/memory_trim.py)."""
 
 from __future__ import annotations
 
-import atexit
-import ctypes
-import gc
-import logging
-import mmap
-from collections.abc import Callable
-from pathlib import Path
 from typing import Self
 
 from scrapy.crawler import Crawler
@@ -16,39 +9,12 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.periodic import Loop
-
-logger = logging.getLogger(__name__)
-
-MIB = 1 << 20
-WORTH = 4 * MIB  # a trim that gives back less was in vain
-RAREST = 16  # intervals
+from webcrawl.crawl import memory_trim
+from webcrawl.crawl.memory_trim import malloc_trim, resident
 
 
-class Pace:
-    """The schedule: a trim at every interval while that is worth it, otherwise after twice as many, up to RAREST."""
-
-    def __init__(self) -> None:
-        self._every = self._left = 1
-
-    def due(self) -> bool:
-        """Counts an interval."""
-        self._left -= 1
-        return self._left <= 0
-
-    def gave(self, size: int) -> None:
-        """Takes the bytes that a trim gave back."""
-        self._every = 1 if size >= WORTH else min(2 * self._every, RAREST)
-        self._left = self._every
-
-
-class Trim:
-    """Trims once per CHECKPOINT_INTERVAL: 1 to 7 ms, but 12 to 70 in a thread, which waits for malloc's lock."""
-
-    def __init__(self, interval: float, trim: Callable[[], None], resident: Callable[[], int]) -> None:
-        self._interval, self._trim, self._resident = interval, trim, resident
-        self._pace = Pace()
-        self._loop = Loop(self.look)
+class Trim(memory_trim.Trim):
+    """Gives memory back to the system."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -57,61 +23,10 @@ class Trim:
             raise NotConfigured("this C library has no malloc_trim")
         return listening(crawler, cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident))
 
-    def opened(self) -> None:
-        self._loop.start(self._interval, now=False)
 
-    def closed(self) -> None:
-        self._loop.stop()
-
-    def look(self) -> None:
-        if not self._pace.due():
-            return
-        try:
-            before = self._resident()
-            self._trim()
-            given = before - self._resident()
-        except OSError:  # no descriptor to look with: the next interval tries again
-            return
-        self._pace.gave(given)
-        if given > 0:  # else memory has grown meanwhile
-            logger.debug("%.1f MiB given back", given / MIB)
-
-
-def malloc_trim() -> Callable[[], None] | None:
-    """Glibc's function; None with another C library."""
-    found = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if found is None:
-        return None
-    found.argtypes, found.restype = [ctypes.c_size_t], ctypes.c_int
-    return lambda: found(0)
-
-
-def resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-
-
-THRESHOLDS = 50_000, 20, 50
-
-
-class Garbage:
-    """Excludes all objects that exist at the start, and collects cycles only every few thousand pages.
-
-    With Python's defaults collecting takes as long as all else that Scrapy does for a request (docs/performance.md).
-    """
-
-    def __init__(self) -> None:
-        self._before = gc.get_threshold()
+class Garbage(memory_trim.Garbage):
+    """Collects cycles rarely."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return listening(crawler, cls())
-
-    def opened(self) -> None:
-        gc.freeze()
-        atexit.register(gc.freeze)  # a last search for cycles at exit would take 0.1 s
-        gc.set_threshold(*THRESHOLDS)
-
-    def closed(self) -> None:
-        gc.unfreeze()
-        gc.set_threshold(*self._before)

@@ -9,7 +9,6 @@ from scrapy.core.engine import ExecutionEngine
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.fastpath.guest_requests import GuestRequests
 from webcrawl.adapter.fastpath.names import check
-from webcrawl.adapter.fastpath.signals import shorten_signals
 from webcrawl.crawl.trip import Trip
 
 # Underscored methods that are called or replaced, and attributes that a constructor sets.
@@ -33,5 +32,4 @@ def install(
     check()
     handle = Engine(engine, closing, failure)
     handle.guests = GuestRequests(handle, finished)
-    shorten_signals(handle.engine.crawler.signals)
     return handle

@@ -176,7 +176,7 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
-    from webcrawl.adapter.last_lines import last_lines  # noqa: PLC0415
+    from webcrawl.crawl.last_lines import last_lines  # noqa: PLC0415
 
     return "\n".join(last_lines(jobdir, stats, stats["seconds"]))
 

@@ -29,10 +29,10 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
-from webcrawl.adapter.default_jobdir import JOB, default_jobdir
 from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
+from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
 from webcrawl.tools.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
@@ -168,7 +168,7 @@ class Command(CrawlCommand):
         if self.settings is None:
             return
         demote_details()
-        from webcrawl.adapter.finished_crawl import NothingLeft  # noqa: PLC0415 - 0.4 s, here and below
+        from webcrawl.crawl.finished_crawl import NothingLeft  # noqa: PLC0415 - 0.4 s, here and below
 
         try:
             self._spider = self.spider(args, opts, self.settings)

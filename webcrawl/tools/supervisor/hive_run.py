@@ -19,10 +19,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.log import configure_logging
 from scrapy.utils.misc import load_object
 
-from webcrawl.adapter.default_jobdir import default_jobdir
 from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
-from webcrawl.adapter.last_lines import last_lines, report_command
 from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.redis_client import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -31,12 +29,14 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
 from webcrawl.base.program import PYTHON, program
 from webcrawl.base.readable import ReadableFormatter, count
+from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.errors import AnotherHive
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
 from webcrawl.crawl.job_folder import check_name
+from webcrawl.crawl.last_lines import last_lines, report_command
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from webcrawl.adapter.last_lines import last_lines
+from webcrawl.crawl.last_lines import last_lines
 
 
 def test_an_archive_file_that_is_taken_away_meanwhile(tmp_path, monkeypatch):

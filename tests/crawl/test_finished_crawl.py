@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.adapter import finished_crawl
-from webcrawl.adapter.finished_crawl import NothingLeft, make_room, refuse_complete
 from webcrawl.base.errors import CannotStart
+from webcrawl.crawl import finished_crawl
+from webcrawl.crawl.finished_crawl import NothingLeft, make_room, refuse_complete
 
 
 @pytest.fixture(autouse=True, name="terms")

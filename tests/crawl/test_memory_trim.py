@@ -7,7 +7,7 @@ from itertools import chain, repeat
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.adapter.extensions.trim import MIB, Pace, Trim, malloc_trim, resident
+from webcrawl.crawl.memory_trim import MIB, Pace, Trim, malloc_trim, resident
 
 
 def trims(given, intervals):

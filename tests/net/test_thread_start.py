@@ -8,7 +8,7 @@ import pycares
 import pytest
 
 from tests.support.crawling import Crawl
-from webcrawl.adapter.thread_start import start_threads
+from webcrawl.net.thread_start import start_threads
 from webcrawl.store import worker
 
 STARTERS = ("_start_new_thread", "_start_joinable_thread")  # of the module threading, the second from Python 3.13 on

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock, patch
 import pytest
 
 from tests.support.crawling import Crawl, wait_until
-from webcrawl.adapter.extensions import history
+from webcrawl.crawl import history
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.tools.verify_crawl import verify
 
@@ -40,11 +40,9 @@ def test_the_history_of_a_crawl(tmp_path, simweb):
 @pytest.mark.parametrize("over", [True, False])
 def test_no_line_after_the_last_checkpoint(over):
     """What no checkpoint has is taken for what a killed run has left."""
-    scheduler = MagicMock(over=over, failed=None)
-    scheduler.crawl.parts.statistics = SimpleNamespace(series=SimpleNamespace(start=0))
-    with (
-        patch.multiple(history, scheduler_of=lambda _: scheduler, line=MagicMock(), moment=MagicMock()),
-    ):
-        history.History(None).look()
+    run = MagicMock(over=over, failed=None)
+    run.crawl.parts.statistics = SimpleNamespace(series=SimpleNamespace(start=0))
+    with patch.multiple(history, line=MagicMock(), moment=MagicMock()):
+        history.History(lambda: run).look()
 
-    assert scheduler.crawl.parts.outputs.open.called is not over
+    assert run.crawl.parts.outputs.open.called is not over

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path, PurePosixPath
 
-from scrapy import Spider
-
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.model import Link, Status
 from webcrawl.base.readable import count as counted
@@ -93,13 +91,6 @@ def _empty(folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "state")
     (folder / stats_file.NAME).unlink(missing_ok=True)
-
-
-def start_urls_of(spider: type[Spider]) -> list[str] | None:
-    """The URLs that the spider begins with, if that can be known before it runs."""
-    plain = spider.start is Spider.start and not hasattr(spider, "start_requests")
-    own = spider.__init__ is not Spider.__init__ or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
-    return list(spider.start_urls) if plain and not own and getattr(spider, "start_urls", None) else None
 
 
 def refuse_complete(folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = "") -> None:

@@ -19,13 +19,12 @@ from typing import Any, TypeVar
 from weakref import finalize
 from zlib import crc32
 
-from scrapy import Request
-from scrapy.exceptions import DownloadCancelledError
-
 from webcrawl.base.model import EarlierCapture, Exchange
 from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
+from webcrawl.net.errors import Cancelled
+from webcrawl.net.http_request import Headers
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer, is_payload
 from webcrawl.record.since.earlier import Earlier, Known
 from webcrawl.record.since.index import Index
@@ -119,35 +118,39 @@ def _failed_before(trip: Trip) -> bool:
 
 
 class Since:
-    """The earlier crawl, which the downloader asks before a request and after an answer."""
+    """The earlier crawl, which whoever downloads asks before a request and after an answer."""
 
     def __init__(
-        self, earlier: Earlier, count: Callable[[Iterable[str]], None], servers: CdxServers | None = None
+        self,
+        earlier: Earlier,
+        count: Callable[[Iterable[str]], None],
+        fail: Callable[[Exception], object],
+        servers: CdxServers | None = None,
     ) -> None:
-        self._earlier, self._count, self._servers = earlier, count, servers
+        """`fail` ends the crawl: a page that could not be compared would not be stored as what it is."""
+        self._earlier, self._count, self._fail, self._servers = earlier, count, fail, servers
         self._counted = 0
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
         self._bare: dict[str, int] = {}  # signs that a host bears no conditions: with SURE of them it gets none
 
-    async def latest(self, request: Request, trip: Trip | None) -> Known | None:
-        """The earlier record of a page that is about to be asked for; None for any other request.
+    async def latest(self, trip: Trip, url: str, headers: Headers) -> Known | None:
+        """The earlier record of a page that is about to be asked for by GET; None of anything else.
 
         Nor of a page that is fetched again: this crawl knows later states of it than the earlier one. A URL that has
         failed is asked for without a condition: that may be what its server does not bear.
         """
-        plain = request.method == "GET" and not request.body and request.url.startswith(("http://", "https://"))
-        if trip is None or trip.inline or trip.is_prerequisite or not plain:
+        if trip.inline or trip.is_prerequisite or not url.startswith(("http://", "https://")):
             return None
         if trip.link is not None and trip.link.is_revisit:
             return None
-        if not PARTICULAR.isdisjoint(request.headers):
+        if any(name in PARTICULAR for name, _ in headers):
             return None
-        known = await self._asked(self._earlier.of_url, visible(request.url))
+        known = await self._asked(self._earlier.of_url, visible(url))
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is not None and known.page is not None:
-            if _failed_before(trip) or self._bare.get(host_of(request.url), 0) >= SURE:
+            if _failed_before(trip) or self._bare.get(host_of(url), 0) >= SURE:
                 known.page = None
             else:
                 self._hold(known, known.page)
@@ -162,7 +165,7 @@ class Since:
         if known.conditions and answer.status in REFUSALS:
             self._note(answer.url, SURE)
             trip.cut = True  # nobody's fault, and no outcome: it comes again
-            raise DownloadCancelledError("the host does not bear conditional requests")
+            raise Cancelled("the host does not bear conditional requests")
         if answer.status < HTTPStatus.BAD_REQUEST:
             if known.conditions:
                 self._bare.pop(host_of(answer.url), None)
@@ -189,11 +192,16 @@ class Since:
         self._held -= size
 
     async def compare(self, exchange: Exchange) -> None:
-        """Notes in an answer that the earlier crawl has its payload."""
-        if exchange.state.refers is None and is_payload(exchange):
+        """Notes in an answer that the earlier crawl has its payload. A failure ends the crawl, and is raised."""
+        if exchange.state.refers is not None or not is_payload(exchange):
+            return
+        try:
             exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
             if exchange.state.refers is None and self._servers is not None:
                 exchange.state.refers = await self._servers.holder(exchange)
+        except Exception as error:
+            self._fail(error)
+            raise
 
     async def _asked(self, look: Callable[[A], T], what: A) -> T:
         """Return a thread's finding; counts what could not be read meanwhile."""
@@ -212,7 +220,9 @@ class Since:
         self._earlier.close()
 
 
-async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Since:
+async def since_of(
+    argument: str, values: Mapping[str, Any], crawl: Crawl, fail: Callable[[Exception], object]
+) -> Since:
     """The crawl that the argument `since` names, read as far as needed. StoreError: nothing of it can be read."""
     jobdir = Path(values["JOBDIR"])
     found = sources(argument, jobdir)
@@ -227,4 +237,4 @@ async def since_of(argument: str, values: Mapping[str, Any], crawl: Crawl) -> Si
             logger.info("since: %.1f of %.1f MB of the index files read", *(size / 1e6 for size in index.progress))
     count = crawl.parts.counters.update
     servers = CdxServers(found.servers, index.begun, count) if found.servers else None
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, servers)
+    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, fail, servers)

@@ -7,13 +7,12 @@ from threading import Event
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Request
 
 from tests.store.jobdir.test_index_line import DIGEST, line
 from tests.support.cdx_server import cdx_server
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter import earlier_pages
-from webcrawl.adapter.earlier_pages import CdxServers, Since
+from webcrawl.crawl import earlier_pages
+from webcrawl.crawl.earlier_pages import CdxServers, Since
 from webcrawl.crawl.trip import Trip
 
 
@@ -21,9 +20,9 @@ def test_a_look_at_the_archive_is_no_time_of_the_host():
     """The download begins when the earlier page has been read, however slow that disk is."""
     read = []
     earlier = SimpleNamespace(lost=0, of_url=lambda url: read.append(time.monotonic()), close=lambda: None)
-    since, trip = Since(earlier, lambda names: None), Trip(begun=time.monotonic())
+    since, trip = Since(earlier, lambda names: None, pytest.fail), Trip(begun=time.monotonic())
 
-    assert asyncio.run(since.latest(Request("http://a.test/"), trip)) is None
+    assert asyncio.run(since.latest(trip, "http://a.test/", [])) is None
 
     since.close()
     assert trip.begun >= read[0]

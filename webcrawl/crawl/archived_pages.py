@@ -1,0 +1,128 @@
+"""The pages of archives, in their order: each is handed out once, over all runs of the same command."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, starmap
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.crawl.barrier import Barrier
+from webcrawl.crawl.crawl import Crawl
+from webcrawl.crawl.trip import Trip
+from webcrawl.record.archives import LOST, ORIGINALS, Answer, Archives, Originals
+from webcrawl.record.warc.unpacking import Place
+from webcrawl.store.crawldb import CrawlDB, Part
+from webcrawl.urls.exclusion_rules import Forgotten
+
+logger = logging.getLogger(__name__)
+
+PLACE = "archive."  # before a file's name, in the table meta: where to go on
+AGAIN = "archive again"  # in the table meta: the pages before those places that are not finished
+NONE_UNFINISHED = msgpack.packb([])
+Unfinished = tuple[str, Place | None]  # the name of its file, and where in it a page begins
+
+
+class ArchivedPages:
+    """Every checkpoint has the place that it has come to. A page of what is forgotten is left out."""
+
+    def __init__(
+        self, crawl: Crawl, files: Sequence[Path], forgotten: Forgotten, truncate: int, barrier: Barrier
+    ) -> None:
+        """`truncate`: the bytes that are kept of a body. Pages enter the `barrier` as they are handed out."""
+        self._counters, self._barrier, self._forgotten = crawl.parts.counters, barrier, forgotten
+        self._places = Places(crawl.parts.db)
+        self._trips: dict[Trip, Unfinished] = {}  # under way
+        self._originals = _originals(crawl.parts.db)
+        self.archives = Archives(files, self._places.get, self._originals, truncate)
+        again = starmap(self.archives.again, [*self._places.unfinished])
+        self._answers: Iterator[Answer] = chain(again, self.archives)
+        self.is_over = False  # all have been handed out
+
+    @property
+    def unfinished(self) -> Mapping[Unfinished, None]:
+        """The pages that another run of the same command processes."""
+        return self._places.unfinished
+
+    def next(self) -> Trip | None:
+        """Return the trip of the next page, or None if there is none."""
+        while not self.is_over:
+            answer = next(self._answers, None)
+            if answer is None:
+                self.is_over = True
+                break
+            if answer.next is not None:
+                self._places.set(answer.name, answer.next)
+            else:
+                self._places.unfinished.pop((answer.name, answer.at), None)
+            self._counters.update(answer.lost)
+            if answer.found is None:
+                continue
+            if self._forgotten and self._forgotten.has(answer.found[0].url, answer.found[1].started):
+                self._counters.update(["archive/forgotten"])
+                continue
+            return self._trip(*answer.found, (answer.name, answer.at))
+        return None
+
+    def _trip(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Trip:
+        outcome = Outcome(exchange.status, exchange.timings.total, ip=exchange.ip)
+        outcome.at = exchange.started + exchange.timings.total
+        trip = Trip(link, outcome=outcome, exchange=exchange, resumed=True)
+        self._barrier.enter_open(trip)  # at once: the place in the archive is behind it
+        self._trips[trip] = unfinished
+        self._places.unfinished[unfinished] = None
+        return trip
+
+    def end(self, trip: Trip) -> None:
+        """Note that a page is over; one that was abandoned stays unfinished."""
+        unfinished = self._trips.pop(trip, None)
+        if trip.abandoned and trip.link is not None:
+            logger.warning("%s: cancelled in the pipelines: left to the next run", trip.link.url)
+        elif unfinished is not None:
+            del self._places.unfinished[unfinished]
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._originals.close()
+
+
+class Places(Part):
+    """The offset from which to go on in each file, by its name, and the pages before it that are not finished."""
+
+    def __init__(self, db: CrawlDB) -> None:
+        self._db = db
+        self._new: dict[str, Place] = {}
+        saved: list[tuple[str, list[int]]] = msgpack.unpackb(db.get(AGAIN) or NONE_UNFINISHED)
+        self.unfinished: dict[Unfinished, None] = {(name, Place(*place)): None for name, place in saved}
+        self._saved = [*self.unfinished]
+        db.join(self)
+
+    def get(self, name: str) -> Place | None:
+        data = self._db.get(PLACE + name)
+        return None if data is None else Place(*msgpack.unpackb(data))
+
+    def set(self, name: str, place: Place) -> None:
+        self._new[name] = place
+
+    def save(self) -> None:
+        for name, place in self._new.items():
+            self._db.set(PLACE + name, msgpack.packb(place))
+        self._new.clear()
+        if [*self.unfinished] != self._saved:  # only pages that do not come back are unfinished at a checkpoint
+            self._saved = [*self.unfinished]
+            self._db.set(AGAIN, msgpack.packb(self._saved))
+
+
+def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
+    """Return how much could not be read, by what it was: answers, records, files."""
+    return {name.removeprefix(LOST): int(value) for name, value in figures.items() if name.startswith(LOST)}
+
+
+def _originals(db: CrawlDB) -> Originals:
+    originals = Originals(db.folder / ORIGINALS)
+    db.join(originals)
+    return originals

@@ -1,0 +1,48 @@
+"""Keeps a small history of the crawl's figures, for those who look at it later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from webcrawl.crawl.periodic import Loop
+from webcrawl.crawl.run import Run
+from webcrawl.net.shortage import is_ours
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, moment
+from webcrawl.store.output import Output
+
+
+class History:
+    """A line every few seconds at first, and every few minutes in an old crawl; after a crash as of the checkpoint."""
+
+    def __init__(self, run: Callable[[], Run]) -> None:
+        """`run`: of the crawl, once it is open."""
+        self._run = run
+        self._loop = Loop(self.look)
+        self._output: Output | None = None
+        self._due = 0.0
+
+    def opened(self) -> None:
+        self._loop.start(SHORTEST)
+
+    def closed(self) -> None:
+        self._loop.stop()
+
+    def look(self) -> None:
+        """Writes a line if it is time for one."""
+        run = self._run()
+        if run.over or run.failed is not None or time.monotonic() < self._due:
+            return
+        crawl, now = run.crawl, time.time()
+        begun = crawl.parts.statistics.series.start / 1000 or now
+        try:
+            if self._output is None:
+                self._output = crawl.parts.outputs.open(PATH)
+            self._output.write(line(moment(crawl.outlook.glance(), now)))
+        except StoreError as error:
+            if self._output is None and isinstance(error.__cause__, OSError) and is_ours(error.__cause__):
+                return  # a descriptor may be free at the next look: no crawl ends for a moment without one
+            run.fail(error)
+            return
+        self._due = time.monotonic() + interval(now - begun) - SHORTEST / 2  # this is asked once in SHORTEST

@@ -1,0 +1,42 @@
+"""The proxies that the environment names: http_proxy and https_proxy, but for the hosts in no_proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from webcrawl.net.protocols import Proxy
+from webcrawl.net.proxy import parse_proxy
+
+SCHEMES = ("http", "https", "ftp")  # the client for ftp refuses what is to go through a proxy
+
+
+class EnvironmentProxies:
+    """Chooses the proxy of each URL, as Scrapy's HttpProxyMiddleware does."""
+
+    def __init__(self, urls: Mapping[str, str], encoding: str = "utf-8") -> None:
+        """`urls`: of proxies, by scheme. `encoding`: of the credentials in them."""
+        self._urls, self._encoding = {scheme: urls[scheme] for scheme in SCHEMES if scheme in urls}, encoding
+
+    @property
+    def all(self) -> frozenset[Proxy]:
+        """The proxies that web pages go through."""
+        web = (url for scheme, url in self._urls.items() if scheme != "ftp")
+        return frozenset(parse_proxy(url, encoding=self._encoding) for url in web)
+
+    def of(self, url: str) -> Proxy | None:
+        """Return the proxy of a URL, or None if it is asked for without one. Raise BadOption if it is no such proxy."""
+        parts = urlsplit(url)
+        proxy = self._urls.get(parts.scheme)
+        if proxy is None:
+            return None
+        if parts.scheme != "ftp" and (not parts.hostname or proxy_bypass(parts.hostname)):
+            return None
+        return parse_proxy(proxy, encoding=self._encoding)
+
+
+def environment_proxies(encoding: str = "utf-8") -> EnvironmentProxies | None:
+    """Return the proxies of this process's environment, or None if it names none."""
+    urls = getproxies()
+    return EnvironmentProxies(urls, encoding) if any(scheme in urls for scheme in SCHEMES) else None
