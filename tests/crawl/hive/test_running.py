@@ -89,7 +89,8 @@ def test_an_order_is_done_when_it_is_kept():
             stats=lambda: {"letters": 0}, kept=(), drones=dict, unacknowledged=0, committed=lambda: None
         )
         inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
-        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order())
+        fence = SimpleNamespace(seconds=30.0)
+        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order(), fence=fence)
         about = {"drone": 0, "identity": "", "run": 1}
         running = Running(post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0)
         running._obey(Command(7, "pause", ()))

@@ -82,6 +82,7 @@ class Report:
     kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds
+    fence: float = 0.0  # seconds after it in which the drone may fetch without another answer
     jobdir: str = ""
     host: str = ""  # name of its machine
     pid: int = 0

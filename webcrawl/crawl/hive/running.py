@@ -159,6 +159,8 @@ class Running:
             await self._look()
 
     async def _beat(self, state: State | None = None) -> Beat:
+        fence = self._post.fence
+        asked_at = fence.now()
         found = await self._server.beat(
             self._report(state).pack(),
             lease=self._lease,
@@ -166,6 +168,9 @@ class Running:
             after=self._post.obeyed.number,
         )
         self._beats += 1  # not before it was answered: see Report
+        if fence.answered(asked_at):
+            self._crawling.crawl.parts.begin_again()
+            self._crawling.wake()
         return found
 
     def _report(self, state: State | None) -> Report:
@@ -188,6 +193,7 @@ class Running:
             unacknowledged=post.outbox.unacknowledged,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
+            fence=post.fence.seconds,
             trouble=self._crawling.crawl.outlook.stands_still,
             figures=self._crawling.crawl.stats(),
         )
