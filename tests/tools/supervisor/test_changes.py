@@ -17,7 +17,7 @@ from tests.support.hive_members import Members
 from tests.support.served_hives import Scripted, finished, hive, refused, resizing, seen, serve, served
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_up
+from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, keep_map, take_up
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import Report
@@ -335,6 +335,23 @@ class TestAdopt:
 
         assert line.startswith("--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away")
         assert members.commands == []
+
+    def test_one_that_has_shrunk_away(self, folder):
+        """A drone that hive.json has dropped, and for which the map of the others still waits, may be given up."""
+        with closing(CrawlDB(folder.drone(0) / "state")) as db:
+            keep_map(db, SlotMap.fair(range(3)).resized(range(2)))
+            db.checkpoint()
+
+        done = hive("adopt", folder.path, "--drone", 2, "--lost", "--yes")
+        again = hive("adopt", folder.path, "--drone", 3, "--lost", "--yes")
+
+        assert done.returncode == 0, done.stderr
+        assert (folder.known().drones, folder.known().lost) == ((0, 1), (2,))
+        assert again.stderr == "--drone 3: no member of this hive\n"
+
+    def test_one_that_leaves_and_is_lost(self):
+        """So it is of a hive that runs."""
+        changes.check_given_up(Look(map=SlotMap.fair(range(3)).resized(range(2))), 2)
 
     def test_the_last_drone(self, url):
         """The last drone of a hive has nobody to give its hosts to."""

@@ -72,6 +72,7 @@ class Running:
         self._begun = time.monotonic()
         self._beats = 0
         self._saved_activity, self._kept_order = -1, post.obeyed.number  # what the last checkpoint has
+        self._kept_leaving = post.drone.slots.leaving
         self._drained = False  # nothing is left of what a drone without slots has to give away
         self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
         self._late = True  # until the first answer is there
@@ -117,6 +118,7 @@ class Running:
         self._post.inbox.committed()
         self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
         self._kept_order = self._post.obeyed.number
+        self._kept_leaving = self._post.drone.slots.leaving
 
     def rest(self) -> Iterator[None]:
         """Nothing is left to do after the last checkpoint but `stop`."""
@@ -310,6 +312,8 @@ class Running:
         outbox = self._post.outbox
         members = drone.slots.drones
         if self._post.obeyed.number > self._kept_order:  # whoever gave the order waits until it is kept
+            return True
+        if drone.slots.leaving != self._kept_leaving:  # a kill would have all wait again for one that has left
             return True
         if outbox.awaits_checkpoint:  # exact letters are not sent before
             return True

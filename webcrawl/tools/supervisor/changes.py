@@ -77,7 +77,8 @@ def stopped(folder: HiveFolder) -> str:
 
 def check_given_up(look: Look, drone: int) -> None:
     """CannotStart if this drone is no member, nor is to be one, or if no other is."""
-    members = sorted({*(look.map.drones if look.map is not None else ()), *look.wanted})
+    placed = {*look.map.drones, *look.map.leaving} if look.map is not None else set()
+    members = sorted(placed | look.wanted)
     if drone not in members:
         raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
     others(drone, _wanted(look))
@@ -255,7 +256,8 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
     """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
     lock = folder.lock()
     try:
-        if drone not in folder.known().drones:
+        slots = folder.saved_map()
+        if drone not in {*folder.known().drones, *(slots.leaving if slots else ())}:
             raise CannotStart(f"--drone {drone}: no member of this hive")
         _without(folder.known(), drone)
         figures = folder.figures(drone)
@@ -379,7 +381,7 @@ def _check_silent(look: Look, drone: int) -> None:
 
 def _losses(look: Look, drone: int) -> Iterator[str]:
     _check_silent(look, drone)
-    if look.map is None or drone not in look.map.drones:
+    if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
         raise CannotStart(f"--drone {drone}: no member of this hive")
     slots = len(look.map.owned(drone))
     yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"
