@@ -112,11 +112,12 @@ class TestStatus:
         folder.write(replace(folder.known(), wanted=(0, 1, 2)))
         stopped = hive("status", folder.path).stdout.splitlines()[-1]
         with served(folder, url), Members(url, 2):
-            runs = hive("status", folder.path).stdout.splitlines()[-1]
+            *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
         goes_on = "the change to 3 drones has not ended, and goes on at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith("web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; ")
+        assert waits == "the change waits for drone 2, which is not there"
 
     def test_of_one_that_runs(self, folder, url):
         """A row for each drone says what its last sign of life said, with the rate of the last seconds."""

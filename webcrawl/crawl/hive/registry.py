@@ -12,7 +12,7 @@ rebuilt from what the drones' checkpoints know. What that gives is decided here 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.errors import HiveError, NotNamed
 from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 
@@ -309,6 +309,8 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
         )
     record, known = registry.record, dict(registry.drones)
     if record is None or _gives_way(record, known, me):
+        if me.key is None:
+            _check_named(me, range(me.drones), registry)
         record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
     else:
         _check(record, registry, me)
@@ -357,11 +359,15 @@ def _check(record: Record, registry: Registry, me: Member) -> None:
         raise HiveError(f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}")
     if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
         return
-    slots = registry.map
-    if me.drones not in (record.drones, len(slots.drones) if slots else 0):
+    drones = registry.map.drones if registry.map else range(record.drones)
+    _check_named(me, drones, registry)
+    if me.drones not in (record.drones, len(drones)):
         raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
-    if slots and me.drone not in slots.drones:
-        raise HiveError(f"HIVE_DRONE = {me.drone}: the hive has the drones {', '.join(map(str, slots.drones))}")
+
+
+def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
+    if me.drone not in drones and me.drone not in registry.wanted:
+        raise NotNamed(me.drone, drones)
 
 
 def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap | None:

@@ -20,7 +20,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import Identity
-from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.operator import Look, Operator, waits_for
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
@@ -189,7 +189,7 @@ class Waiting:
             raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
         if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
             raise _overtaken(look.wanted)
-        waits = unsettled(look, self.members, self._lost)
+        waits = waits_for(look, self.members, self._lost)
         return waits or ("the drones that leave" if self._folder is not None else "")
 
     def _has_ended(self, folder: HiveFolder) -> bool:

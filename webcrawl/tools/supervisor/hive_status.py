@@ -9,7 +9,7 @@ from typing import Any
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import Look, waits_for
 from webcrawl.crawl.hive.queen import State
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
@@ -103,11 +103,13 @@ def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
     placed = {*look.map.drones} if look.map is not None else set()
     wants_others = look.map is not None and bool(look.wanted) and look.wanted != placed
+    changing = meant["changing"] or wants_others
     return {
         "state": RUNNING if there else meant["state"],
         "running": len(there),
         "meant": meant["meant"] or len(look.wanted or placed),
-        "changing": meant["changing"] or wants_others,
+        "changing": changing,
+        "waits": waits_for(look, look.wanted) if changing and look.wanted else "",
     }
 
 
@@ -195,6 +197,7 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
         *lines,
         f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unseen}",
         *([in_words(again)] if again is not None else []),
+        *([f"the change waits for {common['waits']}"] if common.get("waits") else []),
     ]
 
 
@@ -206,7 +209,8 @@ def _drones(common: Mapping[str, Any]) -> str:
         change = f": the change to {drones} has not ended, and goes on at the next start" if common["changing"] else ""
         return f"{state}{change or f', {drones}'}"
     others = f", {meant} meant" if running != meant else ""
-    return f"{count(running, 'drone')} running{others}{': the change goes on' if common['changing'] else ''}"
+    change = ": the change goes on" if common["changing"] else ""
+    return f"{count(running, 'drone')} running{others}{change}"
 
 
 def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
@@ -223,6 +227,7 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
         **figures,
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
+        "waits": waits_for(look, look.wanted) if look.wanted else "",
         "drones": rows,
     }
 

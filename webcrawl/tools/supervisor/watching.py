@@ -16,7 +16,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
-from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.operator import Look, Operator, waits_for
 from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.tools.supervisor.servers import MakeOperator
 
@@ -61,7 +61,7 @@ class Change:
             return founding
         leaving = {drone for drone in founding.drones if drone in look.drones or self._folder.figures(drone)} - wanted
         there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}  # the crawl may be over meanwhile
-        if leaving <= self._left | ended and not unsettled(replace(look, leases=there), wanted, lost_in(founding)):
+        if leaving <= self._left | ended and not waits_for(replace(look, leases=there), wanted, lost_in(founding)):
             return replace(founding, drones=tuple(sorted(wanted)), wanted=())
         return replace(founding, drones=tuple(sorted(wanted | leaving)))
 
