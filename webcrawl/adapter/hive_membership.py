@@ -33,6 +33,14 @@ LOOK = 0.2  # seconds between two looks whether all drones of a new hive have co
 PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
+def machine() -> str:
+    """Return what all processes of this machine have in common, containers included, and no others; "" if unknown."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # not Linux: the host name has to do
+        return ""
+
+
 class Entry:
     """The way into the hive: the state is opened, and the server asked, before there can be a crawl."""
 
@@ -112,6 +120,7 @@ class Entry:
                 pid=os.getpid(),
                 partition=self._partition.essence,
                 groups=self._partition.groups,
+                machine=machine(),
                 drones=values["HIVE_DRONES"],
                 key=self.db.get(KEY),
                 map=saved_map(self.db),

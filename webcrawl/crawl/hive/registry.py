@@ -242,11 +242,12 @@ class Member:
     gone: frozenset[str] = frozenset()  # states that are not to come back
     commands: tuple[bytes, ...] = ()  # in force, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
+    machine: str = ""  # of all processes of one machine since it was started; several may have one host name
 
     @property
     def identity(self) -> bytes:
         """Return the registry's name for this process."""
-        return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid)))
+        return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid, self.machine)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:
-        state, jobdir, host, _ = msgpack.unpackb(former)
+        state, jobdir, host, *_ = msgpack.unpackb(former)
         where = f"{jobdir} on {host}" if host and jobdir != me.jobdir else f"another folder (its state is {state})"
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
@@ -341,8 +342,16 @@ def state_of(identity: bytes) -> str:
 
 def place_of(identity: bytes) -> tuple[str, int]:
     """Return the host and the process id of a drone."""
-    _, _, host, pid = msgpack.unpackb(identity)
+    _, _, host, pid, *_ = msgpack.unpackb(identity)
     return host, pid
+
+
+def runs_elsewhere(identity: bytes, me: Member) -> bool:
+    """Return whether the process of this identity is on another machine; False for one that is known by hearsay."""
+    _, _, host, _, *machine = msgpack.unpackb(identity)
+    if machine and machine[0] and me.machine:  # an earlier version has none
+        return bool(machine[0] != me.machine)
+    return host not in ("", me.host)
 
 
 def _gives_way(record: Record, known: Mapping[int, bytes], me: Member) -> bool:

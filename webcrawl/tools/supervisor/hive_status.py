@@ -145,15 +145,11 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     host, pid = now.places.get(drone, ("", 0))
     row: dict[str, Any] = {}
     if report is None:
-        return row | {"state": "starting" if left is not None else "away"}
+        return row | {"state": "starting" if left is not None else _absent(now, drone)}
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = str(report.state) + (", idle" if report.idle else "")
-    if left is None and now.map is not None and drone not in now.map.drones:
-        state = "gone"  # it has given away all that it had
-    elif left is None:
-        state = "stopped" if report.state == State.STOPPING else "away"
+    state = str(report.state) + (", idle" if report.idle else "") if left is not None else _absent(now, drone)
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -168,6 +164,15 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
         pages = row["pages"] - earlier.figures.get("pages", 0)
         row["rate"] = round(pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1)
     return row
+
+
+def _absent(look: Look, drone: int) -> str:
+    """Return the state of a drone that is not heard of."""
+    report = look.reports.get(drone)
+    is_released = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
+    if is_released or (report is not None and report.state == State.RETIRED):
+        return "gone"  # it has given away all that it had
+    return "stopped" if report is not None and report.state == State.STOPPING else "away"
 
 
 def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
@@ -235,7 +240,7 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
 def _progress_of(look: Look, drone: int) -> dict[str, Any]:
     report = look.reports.get(drone)
     if drone not in look.leases:
-        state = "away"
+        state = _absent(look, drone)
     elif report is None:
         state = "running"
     else:
