@@ -145,12 +145,41 @@ def grown(job, status, said):
 
 def test_all_killed_while_it_grows(grows, start, tmp_path):
     """A larger number of drones is in force at the next start, though no checkpoint had heard of it."""
-    children = Path(f"/proc/{grows.pid}/task/{grows.pid}/children").read_text().split()
-    for process in (grows.pid, *map(int, children)):
-        os.kill(process, signal.SIGKILL)
-    ended(grows)
+    kill_all(grows)
 
     grown(tmp_path / "job", *ended(start(**SLOWLY)))
+
+
+def kill_all(hive):
+    """As a power cut ends it: drones, server and what watches them."""
+    children = Path(f"/proc/{hive.pid}/task/{hive.pid}/children").read_text().split()
+    for process in (hive.pid, *map(int, children)):
+        os.kill(process, signal.SIGKILL)
+    ended(hive)
+
+
+@pytest.mark.parametrize("moment", ["when hive.json has dropped it", "while it gives away", "when it has ended"])
+def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
+    """The next start runs the drone that has left once more if a checkpoint still has it: the crawl would never end."""
+    job = tmp_path / "job"
+    hive = start("-n", 3, CHECKPOINT_INTERVAL=3600, **SLOWLY)
+    wait_until(lambda: server.log.count > 20)
+    hive.send_signal(signal.SIGUSR1)
+    wait_until(lambda: all((job / f"drone-{drone}/stats.json").exists() for drone in range(3)))
+    if moment == "when hive.json has dropped it":
+        assert resize(Target(Settings(), str(job)), 2, str) == 0
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            resize(Target(Settings(), str(job)), 2, interrupt)
+    if moment == "when it has ended":
+        wait_until(lambda: HiveFolder(job).figures(2).get("reason") == "finished")
+    kill_all(hive)
+
+    status, said = ended(start(**SLOWLY))
+
+    assert status == 0, said
+    assert len(crawled(job)) == 64
+    assert HiveFolder(job).known().drones == (0, 1)
 
 
 def test_its_server_killed_while_it_grows(grows, tmp_path):

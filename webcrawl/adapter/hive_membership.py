@@ -17,7 +17,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.commanding import Commanding, Scheduled
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.crawl.hive.drone_server import Server, stream_memory
-from webcrawl.crawl.hive.errors import Away, HiveError
+from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.partition import Partition, partition_of
 from webcrawl.crawl.hive.queen import Reign, Telling
@@ -30,6 +30,15 @@ from webcrawl.urls.host_names import RegisteredDomains
 logger = logging.getLogger(__name__)
 
 LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
+PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
+
+
+def machine() -> str:
+    """Return what all processes of this machine have in common, containers included, and no others; "" if unknown."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # not Linux: the host name has to do
+        return ""
 
 
 class Entry:
@@ -61,7 +70,7 @@ class Entry:
     async def _entered(self) -> Membership:
         key, slots = self.db.get(KEY), saved_map(self.db)
         try:
-            await self.join()
+            await self._named()
             if key is None:
                 await self._await_founding()
         except Away as error:
@@ -72,6 +81,20 @@ class Entry:
             self.db.set(KEY, key)
             keep_map(self.db, slots)
         return Membership(self._identity.drone, self._name, key, slots, self._partition)
+
+    async def _named(self) -> None:
+        """Joins. A drone beyond those of the hive waits until somebody orders that there be so many."""
+        told = False
+        while True:
+            try:
+                await self.join()
+            except NotNamed as error:
+                if not told:
+                    logger.warning("%s", error)
+                told = True
+                await asyncio.sleep(PAUSE)
+            else:
+                return
 
     async def _await_founding(self) -> None:
         """Keeps nothing of a new hive before all its drones have come, for a while: one may have an older hive's key.
@@ -97,6 +120,7 @@ class Entry:
                 pid=os.getpid(),
                 partition=self._partition.essence,
                 groups=self._partition.groups,
+                machine=machine(),
                 drones=values["HIVE_DRONES"],
                 key=self.db.get(KEY),
                 map=saved_map(self.db),

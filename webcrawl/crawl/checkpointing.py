@@ -123,6 +123,9 @@ async def by_turns(slices: Iterator[float | None], clock: Callable[[], float] = 
         begun = now = clock()
 
 
+FIRST = 5.0  # seconds until the first one: a start that ends in a kill has done little again
+
+
 class RegularCheckpoints:
     """Takes one every so many seconds, and one whenever it is asked. The last one of the crawl is not its work."""
 
@@ -157,10 +160,12 @@ class RegularCheckpoints:
             self._now.set()
 
     async def _run(self, crawl: Crawl) -> None:
+        wait = min(FIRST, self._interval)
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._now.wait(), self._interval)
+                await asyncio.wait_for(self._now.wait(), wait)
             self._now.clear()
+            wait = self._interval
             begun = time.perf_counter()
             try:
                 await self._keeping.checkpoint()

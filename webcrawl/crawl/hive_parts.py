@@ -10,6 +10,7 @@ from webcrawl.base.own_code import made
 from webcrawl.crawl.discovery import Discovery
 from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.hive.drone import Drone
+from webcrawl.crawl.hive.fence import Fence
 from webcrawl.crawl.hive.letter import Inbox, hive_id
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
@@ -46,8 +47,10 @@ def open_post(ground: Ground, member: Membership, frontier: Frontier, lose: Call
         db, member.me, frontier, seen, slot_of, outbox, drone.accept, domains=domains, leaves=sound.leaving
     )
     drone.settle(member.slots)
+    fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
+    ground.in_force.is_cut_off = fence.is_closed
     frontier.domains.votes_go(drone.voted)
-    post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db))
+    post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db), fence)
     ground.moments.next_figures.append(lambda: {f"hive/{name}": value for name, value in post.stats().items()})
     return post
 

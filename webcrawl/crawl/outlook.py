@@ -11,6 +11,7 @@ from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import mix
 
+CUT_OFF = "cut off from the hive's server"
 NOTICED = 2.0  # seconds of a wait that are worth a word
 
 
@@ -50,6 +51,8 @@ class Outlook:
         """The reason why nothing is fetched, in a few words, or nothing."""
         if self._parts.in_force.paused:
             return "paused"
+        if self._parts.in_force.is_cut_off():
+            return CUT_OFF
         return self._parts.uplink.trouble if self._parts.uplink.out else self._parts.in_force.held
 
     @property

@@ -7,9 +7,9 @@ from redis import Redis
 
 from tests.support.redis_server import beat, drones, fair, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import KEEP
-from webcrawl.crawl.hive.errors import Full, HiveError
+from webcrawl.crawl.hive.errors import Full, HiveError, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.registry import Keys
+from webcrawl.crawl.hive.registry import RESIZE, Keys
 
 
 async def test_letters_arrive_in_order(url):
@@ -176,6 +176,21 @@ async def test_a_drone_that_does_not_belong_here(url, changes, line):
     async with drones(url):
         with pytest.raises(HiveError, match=line):
             await joins(url, member(1, **changes))
+
+
+async def test_a_drone_that_the_hive_does_not_have_yet(url):
+    """It is told to wait, whatever number of drones it was started with, and is let in when it is ordered."""
+    line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in"
+    with pytest.raises(NotNamed, match=line):
+        await joins(url, member(2, drones=2))
+    with Redis.from_url(url) as client:
+        assert client.keys("*:drones") == [], "it has founded a hive"
+    async with drones(url) as (one, _):
+        for number in (2, 3):
+            with pytest.raises(NotNamed, match=line):
+                await joins(url, member(2, drones=number))
+        await one.command(RESIZE, [0, 1, 2], [])
+        assert set((await joins(url, member(2, drones=2))).members) == {0, 1, 2}
 
 
 async def test_a_resumed_drone_founds_the_hive_anew(url):

@@ -16,8 +16,9 @@ import pytest
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
-from webcrawl.crawl.hive.member import KEY, take_up
+from webcrawl.crawl.hive.member import KEY, keep_map, take_up
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
@@ -144,6 +145,22 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
 
     assert (watching.trouble, watching.drones) == (None, [0, 1, 2])
     assert [record.message for record in caplog.records] == [f"{tmp_path}/hive.json: Too many open files"]
+
+
+def test_the_map_of_the_checkpoints(tmp_path):
+    """The latest one counts: with it, drones are found that hive.json has dropped and the crawl still waits for."""
+    folder, first = HiveFolder(tmp_path), SlotMap.fair(range(4))
+    folder.write(Founding("web", "web", "domain", 4, (0, 1), lost=(3,)))
+    assert folder.saved_map() is None
+
+    for drone, slots in enumerate((first, first.resized(range(2)), first, first)):
+        with closing(CrawlDB(folder.drone(drone) / "state")) as db:
+            keep_map(db, slots)
+            db.checkpoint()
+
+    assert folder.saved_map() == first.resized(range(2))
+    assert folder.leaving(folder.saved_map(), folder.known()) == {2}
+    assert folder.leaving(None, folder.known()) == set()
 
 
 def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):

@@ -181,7 +181,7 @@ class Test_the_map:
         """Nobody wants a change: no map."""
         decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP)
 
-        assert decisions.map is None
+        assert (decisions.map, decisions.waits) == (None, "")
 
     def test_a_drone_joins(self):
         """A wanted drone that is there gets its share."""
@@ -200,11 +200,12 @@ class Test_the_map:
         """The next map waits until the last one is in force everywhere."""
         decisions = Queen().look(0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
 
-        assert decisions.map is None
+        assert (decisions.map, decisions.waits) == (None, "drone 0, which has slots to exchange")
 
     def test_a_member_that_is_not_there(self):
         """Slots are not given to, nor taken from, a drone that does not run."""
         joins = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
+        assert joins.waits == "drone 2, which is not there"
         leaves = Queen().look(0, reports(0, 1), {0}, MAP, self.wanted(0))
 
         assert (joins.map, leaves.map) == (None, None)
@@ -235,7 +236,7 @@ class Test_the_map:
         """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by two."""
         decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
 
-        assert decisions.map is None
+        assert (decisions.map, decisions.waits) == (None, "drone 1, which was given up and is there")
 
     def test_nobody_left(self):
         """The last drone cannot leave."""

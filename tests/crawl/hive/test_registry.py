@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import closing
 
+import msgpack
 import pytest
 from redis import Redis
 from redis.asyncio.client import Pipeline
@@ -11,7 +12,7 @@ from redis.exceptions import ConnectionError as Cut
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import Server
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.registry import Command
+from webcrawl.crawl.hive.registry import Command, runs_elsewhere
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 
@@ -99,6 +100,31 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
     await server.open()
     assert (await server.join(member(1))).key == hive.key
     await server.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "elsewhere"),
+    [
+        (("pod-0", "kiwi"), ("pod-0", "kiwi"), False),
+        (("pod-0", "kiwi"), ("pod-0", "emu"), True),
+        (("pod-0", "kiwi"), ("pod-1", "kiwi"), False),
+        (("kiwi", ""), ("kiwi", "emu"), False),
+        (("kiwi", ""), ("emu", "emu"), True),
+    ],
+)
+def test_another_machine(before, now, elsewhere):
+    """Machines are told apart by boot ids, and by host names only where these are not known: pods keep their names."""
+    former, me = (member(0, host=host, machine=machine) for host, machine in (before, now))
+
+    assert runs_elsewhere(former.identity, me) == elsewhere
+
+
+def test_a_process_of_an_earlier_version():
+    """It has said nothing but its host name; of one that is known by hearsay there is not even that."""
+    me = member(0, host="emu", machine="emu")
+
+    assert runs_elsewhere(msgpack.packb(("f00d", "/drone-0", "kiwi", 7)), me)
+    assert not runs_elsewhere(msgpack.packb(("f00d", "", "", 0)), me)
 
 
 async def test_a_hive_that_shrinks_is_not_fresh_again(url):

@@ -7,7 +7,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from webcrawl.crawl.hive.partition import Wanted
+from webcrawl.crawl.hive.partition import SlotMap, Wanted
 from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 
@@ -20,7 +20,7 @@ def crawling(activity=0, **scheduler):
     return found
 
 
-def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0):
+def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders=(), ordered=0, released=0):
     """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the last one."""
     saved = []
 
@@ -30,7 +30,7 @@ def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders
     async def look():
         inbox = SimpleNamespace(place="1-0", committed_place="1-0", senders={*senders})
         moving = SimpleNamespace(settled=True)
-        drone = SimpleNamespace(me=0, moving=moving, slots=SimpleNamespace(drones=(0,)))
+        drone = SimpleNamespace(me=0, moving=moving, slots=SlotMap.fair((0,)))
         outbox = SimpleNamespace(stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list)
         post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
         scheduler = crawling(activity, checkpoint=checkpoint)
@@ -38,6 +38,8 @@ def is_saved(taken=0, *, filling=False, idle=False, activity=0, kept=(), senders
         server = SimpleNamespace(filling=filling)
         running = Running(post, server, scheduler, None, None, {}, join=None, lease=30.0)
         running.carrying.taken, running._saved_activity, post.obeyed.number = taken, 0, ordered
+        if released:
+            running._kept_leaving = (released,)
         running._save_early()
         await asyncio.sleep(0)
 
@@ -58,6 +60,11 @@ def test_a_drone_leaves():
     """One is taken early if the last one has letters for a drone that leaves and has answered them."""
     assert is_saved(kept=(1,))
     assert not is_saved(kept=(0,))
+
+
+def test_a_drone_was_released():
+    """One is taken: the map of the last one still waits for a drone that nobody starts any more."""
+    assert is_saved(released=1)
 
 
 def test_letters_of_a_drone_that_leaves():
@@ -83,13 +90,14 @@ def test_an_order_is_done_when_it_is_kept():
     """A report says of a command that it was carried out when a checkpoint has that: a kill undoes it until then."""
 
     async def applied():
-        quiet = SimpleNamespace(generation=1, drones=(0,))
+        quiet = SlotMap.fair((0,))
         drone = SimpleNamespace(me=0, slots=quiet, moving=SimpleNamespace(partners=(), stays=""), rerouted={})
         outbox = SimpleNamespace(
             stats=lambda: {"letters": 0}, kept=(), drones=dict, unacknowledged=0, committed=lambda: None
         )
         inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
-        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order())
+        fence = SimpleNamespace(seconds=30.0)
+        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order(), fence=fence)
         about = {"drone": 0, "identity": "", "run": 1}
         running = Running(post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0)
         running._obey(Command(7, "pause", ()))
@@ -104,7 +112,10 @@ def test_a_command_with_a_mistake_in_it(caplog):
     """It is refused, and logged without a traceback: a drone that ended of it would hear it again at its next start."""
     scheduler = crawling()
     scheduler.crawl.pause.side_effect = ZeroDivisionError("a mistake")
-    running = Running(SimpleNamespace(obeyed=Order()), None, scheduler, scheduler, None, {}, join=None, lease=30.0)
+    drone = SimpleNamespace(slots=SlotMap.fair((0,)))
+    running = Running(
+        SimpleNamespace(obeyed=Order(), drone=drone), None, scheduler, scheduler, None, {}, join=None, lease=30.0
+    )
     running._late = False
 
     running._obey(Command(1, "pause", ()))
@@ -140,7 +151,7 @@ def test_released(commands, over):
 
     async def hear():
         outbox = SimpleNamespace(drones=tuple)
-        drone = SimpleNamespace(me=2, slots=SimpleNamespace(drones=(0, 1)), part_from=lambda _: None)
+        drone = SimpleNamespace(me=2, slots=SlotMap.fair((0, 1)), part_from=lambda _: None)
         post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
         scheduler = crawling()
         running = Running(post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0)

@@ -98,6 +98,17 @@ class TestRestarts:
         assert caplog.messages[-1] == "drone 1 ended with exit status 1: it is no longer wanted"
         assert scene.started == [first, second]
 
+    def test_what_is_left_when_the_hive_has_ended(self, scene):
+        """A drone that waits to be let in is ended with the last one of the hive: nobody would ever let it in."""
+        first, second = scene.begin(2)
+        scene.supervisor.add([0])
+        scene.after(1)
+        assert second.heard == []
+        scene.end(first, 0)
+        scene.after(1)
+
+        assert second.heard == [signal.SIGTERM]
+
     def test_what_cannot_start_is_given_up(self):
         """A drone that gives up by itself soon after its start, three times in a row, is not started again."""
         assert [wait is None for wait in waits(*[(1, 0.5)] * TRIES)] == [False, False, True]

@@ -17,9 +17,10 @@ from tests.support.hive_members import Members
 from tests.support.served_hives import Scripted, finished, hive, refused, resizing, seen, serve, served
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_up
+from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, keep_map, take_up
 from webcrawl.crawl.hive.operator import Look
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor import changes
 from webcrawl.tools.supervisor.changes import Waiting
@@ -35,6 +36,11 @@ class Unreached(Scripted):
 
     async def resize(self, *_):
         raise Away("closed")
+
+
+def about(drone, **more):
+    """A report of this drone."""
+    return Report(drone=drone, identity="x", run=1, beat=3, generation=1, **more)
 
 
 class TestTwoAtOnce:
@@ -198,6 +204,28 @@ class TestAdopt:
         assert said.endswith("repeat the command with --yes to give it up")
 
     @pytest.mark.parametrize(
+        ("reports", "seconds"),
+        [
+            ({1: about(1, lease=30.0, fence=30.0)}, 0),
+            ({1: about(1, lease=30.0, fence=50.0)}, 20),
+            ({0: about(0, lease=30.0, fence=50.0)}, 50),
+            ({}, 30),
+        ],
+    )
+    def test_one_that_may_only_be_cut_off(self, reports, seconds):
+        """It may fetch for as long as its fence is longer than its lease, or all of it if the server may be new."""
+        assert changes._open_fence(Look(reports=reports), 1) == seconds
+
+    def test_one_that_comes_back_while_it_is_waited_for(self):
+        """It is not given up: nothing of it is lost."""
+        looks = [Look(map=SlotMap.fair(range(2))), Look(map=SlotMap.fair(range(2))), Look(leases={1: 9.0})]
+        said = []
+        with pytest.raises(CannotStart, match="--drone 1: it was alive within"):
+            changes.adopt_lost(SimpleNamespace(folder=None, look=lambda: looks.pop(0)), 1, said.append, sure=True)
+
+        assert "waiting for 30 s: until then drone 1 may fetch, if it is only cut off from the server." in said
+
+    @pytest.mark.parametrize(
         ("words", "line"),
         [
             ([], "which drone? "),
@@ -307,6 +335,23 @@ class TestAdopt:
 
         assert line.startswith("--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away")
         assert members.commands == []
+
+    def test_one_that_has_shrunk_away(self, folder):
+        """A drone that hive.json has dropped, and for which the map of the others still waits, may be given up."""
+        with closing(CrawlDB(folder.drone(0) / "state")) as db:
+            keep_map(db, SlotMap.fair(range(3)).resized(range(2)))
+            db.checkpoint()
+
+        done = hive("adopt", folder.path, "--drone", 2, "--lost", "--yes")
+        again = hive("adopt", folder.path, "--drone", 3, "--lost", "--yes")
+
+        assert done.returncode == 0, done.stderr
+        assert (folder.known().drones, folder.known().lost) == ((0, 1), (2,))
+        assert again.stderr == "--drone 3: no member of this hive\n"
+
+    def test_one_that_leaves_and_is_lost(self):
+        """So it is of a hive that runs."""
+        changes.check_given_up(Look(map=SlotMap.fair(range(3)).resized(range(2))), 2)
 
     def test_the_last_drone(self, url):
         """The last drone of a hive has nobody to give its hosts to."""

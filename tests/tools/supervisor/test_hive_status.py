@@ -14,11 +14,12 @@ from tests.support.served_hives import FIGURES, finished, hive, look_at, of_anot
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import Report, State
 from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
 from webcrawl.tools.answer_text import status as lines_of
-from webcrawl.tools.supervisor.hive_status import progress, rows, table
+from webcrawl.tools.supervisor.hive_status import _from_report, progress, rows, table
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
@@ -112,11 +113,12 @@ class TestStatus:
         folder.write(replace(folder.known(), wanted=(0, 1, 2)))
         stopped = hive("status", folder.path).stdout.splitlines()[-1]
         with served(folder, url), Members(url, 2):
-            runs = hive("status", folder.path).stdout.splitlines()[-1]
+            *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
         goes_on = "the change to 3 drones has not ended, and goes on at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith("web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; ")
+        assert waits == "the change waits for drone 2, which is not there"
 
     def test_of_one_that_runs(self, folder, url):
         """A row for each drone says what its last sign of life said, with the rate of the last seconds."""
@@ -201,6 +203,31 @@ def test_ctl_status_of_a_hive_that_shrank():
 
     assert found["pages"] == progress(saying(AGAIN, MORE))["pages"] + 7
     assert [row["drone"] for row in found["drones"]] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("state", "members", "shown"),
+    [
+        (State.RUNNING, (0, 1), "away"),
+        (State.STOPPING, (0, 1), "stopped"),
+        (State.DRAINING, (0,), "away"),
+        (State.RETIRED, (0,), "gone"),
+        (None, (0,), "away"),
+    ],
+)
+def test_a_drone_that_is_not_heard_of(state, members, shown):
+    """One that has given away all is not said to be away: nobody has to start it."""
+    slots = SlotMap.fair((0, 1)).resized(members)
+    seen = replace(saying({}, {}), map=slots, places={1: ("here", 7)}, leases={0: 9.0})
+    if state is None:
+        del seen.reports[1]
+    else:
+        seen.reports[1] = replace(seen.reports[1], state=state)
+
+    assert _from_report(1, seen, seen)["state"] == shown
+    assert progress(seen)["drones"][1]["state"] == shown
+    released = replace(seen, map=slots.without((1,)))
+    assert _from_report(1, released, released)["state"] == ("gone" if members == (0,) else shown)
 
 
 def test_hive_status_of_a_folder_that_was_moved(tmp_path):

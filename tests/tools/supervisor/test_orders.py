@@ -276,6 +276,8 @@ def test_a_drone_that_is_away(asked, monkeypatch):
     monkeypatch.setattr(orders, "given", done)
     seen = look_at(folder, alive=(0,))
     assert ask(seen, "pause")[0] == "pause: done"
+    with pytest.raises(NoAnswer, match="done, but drone 1 is away, and hears of it when it is back"):
+        ask(seen, "exclude", "example.org")
 
     (folder / "server").mkdir()
     (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")

@@ -30,13 +30,16 @@ class Folder:
     def figures(self, drone):
         return {"pages": 1} if drone in self._saved else {}
 
+    def leaving(self, slots, _founding):
+        return {drone for drone in slots.leaving if drone in self._saved}
 
-def look(members, alive, wanted=(0, 1)):
+
+def look(members, alive, wanted=(0, 1), leaving=()):
     """Those that are alive work by a map of these members; who is no member gives away what it has."""
     about = {"identity": "x", "run": 1, "beat": 3, "generation": 2}
     state = {drone: State.RUNNING if drone in members else State.DRAINING for drone in alive}
     return Look(
-        map=SlotMap(2, tuple(members), array("H", [0] * SLOTS)),
+        map=SlotMap(2, tuple(members), array("H", [0] * SLOTS), leaving),
         reports={drone: Report(drone=drone, state=state[drone], **about) for drone in alive},
         leases=dict.fromkeys(alive, 1.0),
         wanted=frozenset(wanted),
@@ -56,7 +59,7 @@ def look(members, alive, wanted=(0, 1)):
 def test_a_drone_that_leaves(seen, ended, drones, wanted):
     """It stays in hive.json until its process has ended with nothing left, whatever the server knows of it."""
     change = Change(Folder(0, 1, 2), lambda: ended)
-    change.to_run(SHRINKS)
+    change.to_run(SHRINKS, seen)
 
     now = change.followed(SHRINKS, seen)
 
@@ -94,10 +97,26 @@ def test_a_drone_that_has_left_and_is_wanted_again():
     ended = {2}
     change = Change(Folder(0, 1, 2), lambda: ended)
 
-    assert change.to_run(SHRINKS) == [0, 1]
+    seen = look((0, 1), (0, 1, 2), leaving=(2,))
+    assert change.to_run(SHRINKS, seen) == [0, 1]
     ended.clear()  # nobody keeps alive what is not to run
-    assert change.to_run(SHRINKS) == [0, 1]
-    assert change.to_run(replace(SHRINKS, wanted=(0, 1, 2))) == [0, 1, 2]
+    assert change.to_run(SHRINKS, seen) == [0, 1]
+    assert change.to_run(replace(SHRINKS, wanted=(0, 1, 2)), seen) == [0, 1, 2]
+
+
+def test_a_drone_that_the_map_waits_for():
+    """It runs, though hive.json has dropped it, until it has ended and the server knows what it said last."""
+    shrunk, ended = replace(SHRINKS, drones=(0, 1), wanted=()), set()
+    change = Change(Folder(0, 1, 2), lambda: ended)
+    gone, known = look((0, 1), (0, 1), leaving=(2,)), look((0, 1), (0, 1, 2), leaving=(2,))
+
+    assert change.to_run(shrunk, gone) == [0, 1, 2]
+    ended.add(2)
+    assert change.to_run(shrunk, known) == [0, 1]
+    ended.clear()
+    assert change.to_run(shrunk, known) == [0, 1]
+    assert change.to_run(shrunk, gone) == [0, 1, 2], "the server was emptied before the map was free of it"
+    assert change.to_run(shrunk, look((0, 1), (0, 1))) == [0, 1]
 
 
 class Told:

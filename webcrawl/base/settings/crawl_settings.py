@@ -357,6 +357,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_LEASE", 30.0, Number(1, DAY)).means(
             "Seconds without a sign of life after which a drone counts as away."
         ),
+        Setting("HIVE_FENCE", None, Maybe(Number(1, DAY))).means(
+            "Seconds without an answer of the server after which a drone fetches nothing until it has one: its hosts "
+            "may be others' by then. By default HIVE_LEASE."
+        ),
         Setting("REDIS_URL", None, Maybe(HeaderText())).means(
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."
         ),

@@ -199,11 +199,6 @@ RULES = (
         "none without BOT_KEY: nothing would be signed",
     ),
     Rule(
-        "HIVE_DRONE",
-        lambda values: not values["HIVE_DRONES"] or values["HIVE_DRONE"] < values["HIVE_DRONES"],
-        "less than HIVE_DRONES = {HIVE_DRONES}",
-    ),
-    Rule(
         "METRICS_PORT",
         lambda values: not values["HIVE_DRONES"] or _port(values["METRICS_PORT"]) + values["HIVE_DRONE"] < 65_536,
         "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",

@@ -109,6 +109,7 @@ class InForce(Part):
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
         self.held = ""  # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
+        self.is_cut_off: Callable[[], bool] = lambda: False  # of a drone: whether its hosts may be another's by now
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
         self.values: Mapping[str, Any] = values
@@ -119,8 +120,8 @@ class InForce(Part):
 
     @property
     def rests(self) -> bool:
-        """True if nothing is to be fetched now: paused, or held by somebody around the crawl."""
-        return self.paused or self.held != ""
+        """True if nothing is to be fetched now: paused, held by somebody around the crawl, or cut off from the hive."""
+        return self.paused or self.held != "" or self.is_cut_off()
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgpack
+
+from webcrawl.base.program import program
 
 # What is raised when bytes that are no drone's are unpacked and read
 ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
@@ -36,6 +38,17 @@ class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
         """`where`: one of its drones is; `gives_way`: to the first drone that has the state of an older hive."""
         super().__init__(f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own")
         self.gives_way = gives_way
+
+
+class NotNamed(HiveError):  # noqa: N818 - reads as what it is
+    """No slot map and no order names a drone of this number: it has to wait for one that does."""
+
+    def __init__(self, drone: int, drones: Iterable[int]) -> None:
+        """`drones`: those that the hive has."""
+        super().__init__(
+            f"HIVE_DRONE = {drone}: the hive has the drones {', '.join(map(str, drones))}; this one waits until "
+            f"`{program()} hive resize -n {drone + 1}` lets it in"
+        )
 
 
 class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is

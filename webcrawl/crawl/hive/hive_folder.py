@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from webcrawl.crawl.hive.errors import CannotRead, HiveError, reading
-from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked
-from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.crawl.hive.errors import ILLEGIBLE, CannotRead, HiveError, reading
+from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, unpacked
+from webcrawl.crawl.hive.partition import MOST_DRONES, SlotMap
 from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
 from webcrawl.store.errors import StateLocked, StoreError
@@ -94,6 +94,26 @@ class HiveFolder:
             passes = isinstance(error.__cause__, OSError)
             raise (CannotRead if passes else HiveError)(str(error)) from error
         return found.drones if found else ()
+
+    def saved_map(self) -> SlotMap | None:
+        """Return the latest slot map that a checkpoint of a drone here has."""
+        maps = (self._saved_map(number) for number in self._with_state())
+        return max(filter(None, maps), key=lambda slots: slots.generation, default=None)
+
+    def _saved_map(self, number: int) -> SlotMap | None:
+        if not is_crawl(self.drone(number)):
+            return None
+        try:
+            with Snapshot(self.drone(number) / "state") as snapshot:
+                data = snapshot.get(MAP)
+                return None if data is None else SlotMap.unpack(data)
+        except (StoreError, OSError, *ILLEGIBLE):  # this drone says itself what is wrong when it is started
+            return None
+
+    def leaving(self, slots: SlotMap | None, founding: Founding) -> set[int]:
+        """Return the drones that have a state here and, by this map, have not been released."""
+        gone = {*founding.lost}.difference(founding.drones, founding.wanted)
+        return {drone for drone in (slots.leaving if slots else ()) if is_crawl(self.drone(drone))} - gone
 
     def begun(self) -> tuple[int, ...]:
         """Return the drones that have a state here, whatever hive.json says, without those never let in."""

@@ -21,6 +21,7 @@ from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
     from webcrawl.crawl.hive.drone import Drone
+    from webcrawl.crawl.hive.fence import Fence
     from webcrawl.crawl.hive.letter import Inbox
     from webcrawl.crawl.hive.outbox import Outbox
 
@@ -138,6 +139,7 @@ class Post:
     outbox: Outbox
     inbox: Inbox
     obeyed: Obeyed
+    fence: Fence
 
     def part(self) -> float:
         """Return the part of the hive's slots that is here."""

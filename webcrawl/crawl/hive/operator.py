@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Report, State
+from webcrawl.crawl.hive.queen import Report, State, unsettled
 from webcrawl.crawl.hive.registry import RESIZE, Command, Record, place_of, state_of, wanted_by
 from webcrawl.crawl.hive.session import MakeClient, Session, legible
 
@@ -126,17 +126,17 @@ def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
     return found
 
 
-def unsettled(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
+def waits_for(look: Look, members: Collection[int], lost: Collection[int] = ()) -> str:
     """Names what a change of members still waits for; nothing once all slots are where they belong."""
     slots = look.map
-    if slots is None or {*slots.drones} != {*members}:
+    if slots is None:
         return "the new map"
-    for drone in sorted(({*members} | look.leases.keys()) - {*lost}):
-        report = look.reports.get(drone)
-        if report is None or drone not in look.leases:
-            return f"drone {drone}, which is not there"
-        if report.generation != slots.generation or {*report.moving} - {*lost}:
-            return f"drone {drone}, which has slots to exchange"
-        if drone not in members and report.state != State.RETIRED:
+    drones = ({*members} | look.leases.keys()).difference(lost)
+    if waits := unsettled(look.reports, look.leases, slots, drones, lost):
+        return waits
+    if {*slots.drones} != {*members}:
+        return "the new map"
+    for drone in sorted(drones.difference(members)):
+        if look.reports[drone].state != State.RETIRED:
             return f"drone {drone}, which gives away what it has"
     return ""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -82,6 +82,7 @@ class Report:
     kept: tuple[int, ...] = ()  # drones for which its last checkpoint has letters: a kill would bring these back
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds
+    fence: float = 0.0  # seconds after it in which the drone may fetch without another answer
     jobdir: str = ""
     host: str = ""  # name of its machine
     pid: int = 0
@@ -151,6 +152,7 @@ class Decisions:
     over: bool = False  # the crawl has ended: all drones may be told to stop
     rest: bool = False  # no drone has anything left but hosts set aside: none has to try these any more
     map: SlotMap | None = None  # to be published, if nobody has published another one since
+    waits: str = ""  # for which drone a change of the members waits, and why; nothing if none does
     lost: frozenset[int] = frozenset()  # of these no slots come: they go to their new owners with nothing in them
     forgotten: frozenset[int] = frozenset()  # lost, and nobody sends to them any more: others may get their numbers
     released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
@@ -207,7 +209,10 @@ class Queen:
         heard = view.heard()
         all_heard = len(heard) == len(view.taking_part())
         released = _released(view)
-        following = _following(view, wanted, self._groups)
+        is_due, following = _is_due(view, wanted), None
+        waits = _awaited(view, wanted) if is_due else ""
+        if is_due and not waits:
+            following = view.map.resized(wanted.members - wanted.lost, self._groups, wanted.lost)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
         if left and following is None:
             following = slots.without(left)
@@ -215,6 +220,7 @@ class Queen:
             over=self._over(view, heard if all_heard else [], last_command),
             rest=all_heard and all(report.rests for report in heard),
             map=following,
+            waits=waits,
             lost=wanted.lost if following else frozenset(),
             forgotten=wanted.lost.difference(slots.drones) if all_heard and _same_map(view) else frozenset(),
             released=released,
@@ -279,29 +285,40 @@ def _released(view: _View) -> frozenset[int]:
     return frozenset(retired).difference(view.map.drones, *(report.towards + report.kept for report in others))
 
 
-def _following(view: _View, wanted: Wanted, groups: Groups) -> SlotMap | None:
-    """Return the next map, or None if none is needed or none may be published now.
+def _is_due(view: _View, wanted: Wanted) -> bool:
+    """Return whether a map with other members is needed, or one that ends the wait for a drone that is lost."""
+    goal = wanted.members - wanted.lost
+    towards_lost = any(wanted.lost.intersection(report.moving + report.towards) for report in view.heard())
+    return bool(goal) and (goal != {*view.map.drones} or towards_lost)
+
+
+def _awaited(view: _View, wanted: Wanted) -> str:
+    """Return which drone the next map waits for, and why.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else is decided of it.
     Only slots to and from a drone that is lost are not waited for.
     """
-    goal = wanted.members - wanted.lost
-    if goal == {*view.map.drones} and not any(
-        wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
-    ):
-        return None
-    given_up_but_alive = view.lost.intersection(view.map.drones, view.alive)
-    if not goal or given_up_but_alive or not all(_is_settled(view, drone) for drone in goal.union(view.taking_part())):
-        return None
-    return view.map.resized(goal, groups, wanted.lost)
+    for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
+        return f"drone {drone}, which was given up and is there"
+    drones = (wanted.members - wanted.lost).union(view.taking_part())
+    return unsettled(view.reports, view.alive, view.map, drones, view.lost)
 
 
-def _is_settled(view: _View, drone: int) -> bool:
-    """True if a drone is there, works by the map of today, and has no slots of the last change to exchange still."""
-    report = view.reports.get(drone)
-    if report is None or drone not in view.alive:
-        return False
-    return report.generation == view.map.generation and view.lost.issuperset(report.moving)
+def unsettled(
+    reports: Mapping[int, Report],
+    alive: Collection[int],
+    slots: SlotMap,
+    drones: Iterable[int],
+    lost: Collection[int] = (),
+) -> str:
+    """Return the first of these drones that is not there, or has slots of the last change to exchange still."""
+    for drone in sorted(drones):
+        report = reports.get(drone)
+        if report is None or drone not in alive:
+            return f"drone {drone}, which is not there"
+        if report.generation != slots.generation or {*report.moving}.difference(lost):
+            return f"drone {drone}, which has slots to exchange"
+    return ""
 
 
 class Telling:
@@ -340,6 +357,7 @@ class Reign:
         self._telling = telling
         self._queen: Queen | None = None
         self._released: set[int] = set()
+        self._waits = ""  # what was said of a change last
         self._unreadable: dict[int, tuple[str, float]] = {}  # drones: what was said of their reports, and when
 
     async def heard(self, beat: Beat) -> None:
@@ -360,6 +378,9 @@ class Reign:
     async def _act(self, decided: Decisions, beat: Beat) -> None:
         for line in decided.notices:
             logger.warning("%s", line)
+        if decided.waits and decided.waits != self._waits:
+            logger.info("the change of the hive's drones waits for %s", decided.waits)
+        self._waits = decided.waits
         if decided.map is not None:
             for drone in sorted(decided.lost):
                 await self._server.give_up(drone)

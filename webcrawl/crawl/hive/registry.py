@@ -12,7 +12,7 @@ rebuilt from what the drones' checkpoints know. What that gives is decided here 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.errors import HiveError, NotNamed
 from webcrawl.crawl.hive.partition import Groups, SlotMap
 
 
@@ -242,11 +242,12 @@ class Member:
     gone: frozenset[str] = frozenset()  # states that are not to come back
     commands: tuple[bytes, ...] = ()  # in force, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
+    machine: str = ""  # of all processes of one machine since it was started; several may have one host name
 
     @property
     def identity(self) -> bytes:
         """Return the registry's name for this process."""
-        return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid)))
+        return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid, self.machine)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +310,8 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
         )
     record, known = registry.record, dict(registry.drones)
     if record is None or _gives_way(record, known, me):
+        if me.key is None:
+            _check_named(me, range(me.drones), registry)
         record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
     else:
         _check(record, registry, me)
@@ -320,7 +323,7 @@ def entered(registry: Registry, me: Member, minted: Record) -> tuple[Record, Slo
     known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
     former = known.get(me.drone)
     if former is not None and state_of(former) != me.state:
-        state, jobdir, host, _ = msgpack.unpackb(former)
+        state, jobdir, host, *_ = msgpack.unpackb(former)
         where = f"{jobdir} on {host}" if host and jobdir != me.jobdir else f"another folder (its state is {state})"
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
@@ -339,8 +342,16 @@ def state_of(identity: bytes) -> str:
 
 def place_of(identity: bytes) -> tuple[str, int]:
     """Return the host and the process id of a drone."""
-    _, _, host, pid = msgpack.unpackb(identity)
+    _, _, host, pid, *_ = msgpack.unpackb(identity)
     return host, pid
+
+
+def runs_elsewhere(identity: bytes, me: Member) -> bool:
+    """Return whether the process of this identity is on another machine; False for one that is known by hearsay."""
+    _, _, host, _, *machine = msgpack.unpackb(identity)
+    if machine and machine[0] and me.machine:  # an earlier version has none
+        return bool(machine[0] != me.machine)
+    return host not in ("", me.host)
 
 
 def _gives_way(record: Record, known: Mapping[int, bytes], me: Member) -> bool:
@@ -357,11 +368,15 @@ def _check(record: Record, registry: Registry, me: Member) -> None:
         raise HiveError(f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}")
     if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
         return
-    slots = registry.map
-    if me.drones not in (record.drones, len(slots.drones) if slots else 0):
+    drones = registry.map.drones if registry.map else range(record.drones)
+    _check_named(me, drones, registry)
+    if me.drones not in (record.drones, len(drones)):
         raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
-    if slots and me.drone not in slots.drones:
-        raise HiveError(f"HIVE_DRONE = {me.drone}: the hive has the drones {', '.join(map(str, slots.drones))}")
+
+
+def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
+    if me.drone not in drones and me.drone not in registry.wanted:
+        raise NotNamed(me.drone, drones)
 
 
 def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap | None:

@@ -72,6 +72,7 @@ class Running:
         self._begun = time.monotonic()
         self._beats = 0
         self._saved_activity, self._kept_order = -1, post.obeyed.number  # what the last checkpoint has
+        self._kept_leaving = post.drone.slots.leaving
         self._drained = False  # nothing is left of what a drone without slots has to give away
         self._refusals: deque[tuple[int, str]] = deque(maxlen=REFUSALS)  # commands not carried out, and why
         self._late = True  # until the first answer is there
@@ -117,6 +118,7 @@ class Running:
         self._post.inbox.committed()
         self._saved_activity, self._saved_at, self.carrying.taken = self._activity(), time.monotonic(), 0
         self._kept_order = self._post.obeyed.number
+        self._kept_leaving = self._post.drone.slots.leaving
 
     def rest(self) -> Iterator[None]:
         """Nothing is left to do after the last checkpoint but `stop`."""
@@ -159,6 +161,8 @@ class Running:
             await self._look()
 
     async def _beat(self, state: State | None = None) -> Beat:
+        fence = self._post.fence
+        asked_at = fence.now()
         found = await self._server.beat(
             self._report(state).pack(),
             lease=self._lease,
@@ -166,6 +170,9 @@ class Running:
             after=self._post.obeyed.number,
         )
         self._beats += 1  # not before it was answered: see Report
+        if fence.answered(asked_at):
+            self._crawling.crawl.parts.begin_again()
+            self._crawling.wake()
         return found
 
     def _report(self, state: State | None) -> Report:
@@ -188,6 +195,7 @@ class Running:
             unacknowledged=post.outbox.unacknowledged,
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
+            fence=post.fence.seconds,
             trouble=self._crawling.crawl.outlook.stands_still,
             figures=self._crawling.crawl.stats(),
         )
@@ -304,6 +312,8 @@ class Running:
         outbox = self._post.outbox
         members = drone.slots.drones
         if self._post.obeyed.number > self._kept_order:  # whoever gave the order waits until it is kept
+            return True
+        if drone.slots.leaving != self._kept_leaving:  # a kill would have all wait again for one that has left
             return True
         if outbox.awaits_checkpoint:  # exact letters are not sent before
             return True

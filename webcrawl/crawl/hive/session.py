@@ -38,6 +38,7 @@ from webcrawl.crawl.hive.registry import (
     mark_of,
     number_of,
     place_of,
+    runs_elsewhere,
     state_of,
 )
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
@@ -331,7 +332,7 @@ class Session:
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
         """True if a process with the same state, on another machine, was alive a moment ago."""
-        if former is None or place_of(former)[0] in ("", self._me.host):
+        if former is None or not runs_elsewhere(former, self._me):
             return False
         return bool(state_of(former) == self._me.state and await pipe.exists(f"{self._keys.leases}{self._me.drone}"))
 

@@ -125,10 +125,16 @@ class Supervisor:
                 self._look(number, drone, now)
             elif drone.is_due and not self.stopping:
                 self._begin(number, drone)
+        if self.running and not self.stopping and not self._is_wanted_one_left():
+            self.stop()  # the others are none of the hive any more: nobody would release them
         if self._stop_at is not None and now >= self._stop_at and self.running:
             self.stop()
         if self._kill_at is not None and now >= self._kill_at:
             self._send(signal.SIGKILL)
+
+    def _is_wanted_one_left(self) -> bool:
+        left = (number for number, drone in self._drones.items() if drone.runs or drone.waits)
+        return not self._wanted.isdisjoint(left)
 
     def signalled(self) -> None:
         """End all drones cleanly at the first Ctrl-C or SIGTERM, and at once at a later one."""

@@ -58,6 +58,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("--jobdir", metavar="PATH", help="adopt: where its JOBDIR is now; it is run here once more")
         parser.add_argument("--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means")
         parser.add_argument("--yes", action="store_true", help="adopt: with --lost, give it up")
+        parser.add_argument("--now", action="store_true", help="adopt: with --lost, though it may still fetch")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         check_given(self.settings, opts.set)
@@ -145,7 +146,7 @@ def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
     drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
     target = Target(settings, hive)
     if opts.lost:
-        return adopt_lost(target, drone, say, sure=opts.yes)
+        return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
     if not opts.jobdir:  # it runs, or somebody starts it
         return give_up(target, drone, say)
     found = _found(Path(opts.jobdir))

@@ -20,7 +20,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import Identity
-from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.operator import Look, Operator, waits_for
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
@@ -31,6 +31,7 @@ from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 LATER = "; the change goes on when it is back"
 LOOKS = 0.5  # seconds between two
+HIVE_LEASE = 30.0  # seconds, unless the settings say otherwise
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
 Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall share the web, by those that shall now
 Say = Callable[[str], Any]
@@ -76,7 +77,8 @@ def stopped(folder: HiveFolder) -> str:
 
 def check_given_up(look: Look, drone: int) -> None:
     """CannotStart if this drone is no member, nor is to be one, or if no other is."""
-    members = sorted({*(look.map.drones if look.map is not None else ()), *look.wanted})
+    placed = {*look.map.drones, *look.map.leaving} if look.map is not None else set()
+    members = sorted(placed | look.wanted)
     if drone not in members:
         raise CannotStart(f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}")
     others(drone, _wanted(look))
@@ -187,7 +189,7 @@ class Waiting:
             raise CannotStart("no drone of this hive is there any more: the change goes on when they are started again")
         if self._folder is None and look.wanted and look.wanted - {*self._lost} != {*self.members}:
             raise _overtaken(look.wanted)
-        waits = unsettled(look, self.members, self._lost)
+        waits = waits_for(look, self.members, self._lost)
         return waits or ("the drones that leave" if self._folder is not None else "")
 
     def _has_ended(self, folder: HiveFolder) -> bool:
@@ -211,7 +213,7 @@ def _overtaken(wanted: Collection[int]) -> CannotStart:
 # -- a drone that shall not crawl any more, or cannot
 
 
-def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool) -> int:
+def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool, now: bool = False) -> int:
     """The drone's state is gone: says what is lost, and gives its part of the web to the others if that is wanted."""
     if target.folder is not None and not target.folder.supervised:
         return _adopt_later(target.folder, drone, say, sure=sure)
@@ -221,14 +223,41 @@ def adopt_lost(target: Target, drone: int, say: Say, *, sure: bool) -> int:
     if not sure:
         say("nothing was changed: repeat the command with --yes to give it up")
         return 1
+    if not now:
+        _await_fence(target, drone, say)
     return give_up(target, drone, say, lost=(drone,))
+
+
+def _await_fence(target: Target, drone: int, say: Say) -> None:
+    """Wait until the drone fetches nothing any more, should it run and only be cut off. CannotStart: it is back."""
+    seconds = _open_fence(target.look(), drone)
+    if not seconds:
+        return
+    say(f"waiting for {seconds:.0f} s: until then drone {drone} may fetch, if it is only cut off from the server.")
+    say("with --now there is no waiting, and two drones may ask the same hosts for so long")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(LOOKS)
+        _check_silent(target.look(), drone)
+
+
+def _open_fence(look: Look, drone: int) -> float:
+    """Return for how many seconds a drone without a lease may still fetch.
+
+    The server that has its report had its lease too, and let that run out. Without a report the server may be new.
+    """
+    report = look.reports.get(drone)
+    if report is not None:
+        return max(report.fence - report.lease, 0.0)
+    return max((other.fence for other in look.reports.values()), default=HIVE_LEASE)
 
 
 def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
     """Adopts what is lost of a hive that does not run: its drones hear of it when they are started."""
     lock = folder.lock()
     try:
-        if drone not in folder.known().drones:
+        slots = folder.saved_map()
+        if drone not in {*folder.known().drones, *(slots.leaving if slots else ())}:
             raise CannotStart(f"--drone {drone}: no member of this hive")
         _without(folder.known(), drone)
         figures = folder.figures(drone)
@@ -345,10 +374,14 @@ def drone_command(
     return command(target.founding.spider if target.founding else DEFAULT, arguments, given)
 
 
-def _losses(look: Look, drone: int) -> Iterator[str]:
+def _check_silent(look: Look, drone: int) -> None:
     if drone in look.leases:
         raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it gives away what it has")
-    if look.map is None or drone not in look.map.drones:
+
+
+def _losses(look: Look, drone: int) -> Iterator[str]:
+    _check_silent(look, drone)
+    if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
         raise CannotStart(f"--drone {drone}: no member of this hive")
     slots = len(look.map.owned(drone))
     yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"

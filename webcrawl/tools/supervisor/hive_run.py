@@ -10,7 +10,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -182,10 +182,11 @@ class HiveRun:
             refused = opened.enter_context(leaving_nothing(self._folder, new=new))
             before = self._folder.read()
             founding = self._plan.founding(before)
-            self._wait_for_the_last_run(founding)
+            drones = sorted(self._folder.leaving(self._folder.saved_map(), founding).union(founding.drones))
+            self._wait_for_the_last_run(drones)
             self._url = opened.enter_context(self._server(founding))
             self._plan.check(founding)
-            self._folder.check_logs(founding.drones)
+            self._folder.check_logs(drones)
             asyncio.run(self._say_who_shares(founding))
             check_own_files(self._settings, self._folder.path)
             check_log_file(self._settings)
@@ -195,10 +196,10 @@ class HiveRun:
             self._configure_log()
             return self._crawl(founding, new=founding is not before)
 
-    def _wait_for_the_last_run(self, founding: Founding) -> None:
+    def _wait_for_the_last_run(self, drones: Sequence[int]) -> None:
         """Drones whose supervisor was killed end by themselves, with a checkpoint."""
         end, told = time.monotonic() + LEFT, False
-        while left := [number for number in founding.drones if self._folder.running(number)]:
+        while left := [number for number in drones if self._folder.running(number)]:
             if time.monotonic() > end:
                 raise CannotStart(f"{self._folder.drone(left[0])}: another process is using this drone's state")
             if not told:

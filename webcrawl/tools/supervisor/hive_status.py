@@ -9,7 +9,7 @@ from typing import Any
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
-from webcrawl.crawl.hive.operator import Look
+from webcrawl.crawl.hive.operator import Look, waits_for
 from webcrawl.crawl.hive.queen import State
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
@@ -103,11 +103,13 @@ def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
     placed = {*look.map.drones} if look.map is not None else set()
     wants_others = look.map is not None and bool(look.wanted) and look.wanted != placed
+    changing = meant["changing"] or wants_others
     return {
         "state": RUNNING if there else meant["state"],
         "running": len(there),
         "meant": meant["meant"] or len(look.wanted or placed),
-        "changing": meant["changing"] or wants_others,
+        "changing": changing,
+        "waits": waits_for(look, look.wanted) if changing and look.wanted else "",
     }
 
 
@@ -143,15 +145,11 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
     host, pid = now.places.get(drone, ("", 0))
     row: dict[str, Any] = {}
     if report is None:
-        return row | {"state": "starting" if left is not None else "away"}
+        return row | {"state": "starting" if left is not None else _absent(now, drone)}
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = str(report.state) + (", idle" if report.idle else "")
-    if left is None and now.map is not None and drone not in now.map.drones:
-        state = "gone"  # it has given away all that it had
-    elif left is None:
-        state = "stopped" if report.state == State.STOPPING else "away"
+    state = str(report.state) + (", idle" if report.idle else "") if left is not None else _absent(now, drone)
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -166,6 +164,15 @@ def _from_report(drone: int, before: Look, now: Look) -> dict[str, Any]:
         pages = row["pages"] - earlier.figures.get("pages", 0)
         row["rate"] = round(pages / ((report.seconds - earlier.seconds) or (report.beat - earlier.beat) * BEAT), 1)
     return row
+
+
+def _absent(look: Look, drone: int) -> str:
+    """Return the state of a drone that is not heard of."""
+    report = look.reports.get(drone)
+    is_released = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
+    if is_released or (report is not None and report.state == State.RETIRED):
+        return "gone"  # it has given away all that it had
+    return "stopped" if report is not None and report.state == State.STOPPING else "away"
 
 
 def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
@@ -195,6 +202,7 @@ def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list
         *lines,
         f"{common['name']}: {_drones(common)}{queen}; {urls}{size}{unseen}",
         *([in_words(again)] if again is not None else []),
+        *([f"the change waits for {common['waits']}"] if common.get("waits") else []),
     ]
 
 
@@ -206,7 +214,8 @@ def _drones(common: Mapping[str, Any]) -> str:
         change = f": the change to {drones} has not ended, and goes on at the next start" if common["changing"] else ""
         return f"{state}{change or f', {drones}'}"
     others = f", {meant} meant" if running != meant else ""
-    return f"{count(running, 'drone')} running{others}{': the change goes on' if common['changing'] else ''}"
+    change = ": the change goes on" if common["changing"] else ""
+    return f"{count(running, 'drone')} running{others}{change}"
 
 
 def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
@@ -223,6 +232,7 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
         **figures,
         "state": str(alike if alike in (State.PAUSED, State.STOPPING) else State.RUNNING),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
+        "waits": waits_for(look, look.wanted) if look.wanted else "",
         "drones": rows,
     }
 
@@ -230,7 +240,7 @@ def progress(look: Look, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[str,
 def _progress_of(look: Look, drone: int) -> dict[str, Any]:
     report = look.reports.get(drone)
     if drone not in look.leases:
-        state = "away"
+        state = _absent(look, drone)
     elif report is None:
         state = "running"
     else:

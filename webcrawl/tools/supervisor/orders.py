@@ -89,16 +89,19 @@ class HiveClient:
         order = given(self._target.running(), self._target.folder, look.leases.keys(), name, words)
         answer = asyncio.run(order)
         if COMMANDS[name].lasts(*words):
-            self._check_away(look)
+            self._check_away(look, name)
         return answer
 
-    def _check_away(self, look: Look) -> None:
+    def _check_away(self, look: Look, name: str) -> None:
         """NoAnswer if a drone has not heard of an order, of which a server of the hive's own alone knows.
 
-        That server forgets all if it is killed. The drones that answered have the order in their checkpoints.
+        That server forgets all if it is killed. The drones that answered have the order in their checkpoints. An owner
+        who wants to be left alone is told the truth in any case: the drone may only be cut off.
         """
         members = look.map.drones if look.map is not None else ()
         away = [drone for drone in members if drone not in look.leases]
+        if away and name == "exclude" and not self._target.has_own_server:
+            raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it when it is back")
         if away and self._target.has_own_server:
             raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then")
 

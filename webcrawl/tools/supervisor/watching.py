@@ -16,7 +16,7 @@ from webcrawl.base.readable import count
 from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
-from webcrawl.crawl.hive.operator import Look, Operator, unsettled
+from webcrawl.crawl.hive.operator import Look, Operator, waits_for
 from webcrawl.crawl.hive.process import EmbeddedServer
 from webcrawl.tools.supervisor.servers import MakeOperator
 
@@ -39,11 +39,16 @@ class Change:
         self._folder, self._ended = folder, ended
         self._left: set[int] = set()  # have given away all
 
-    def to_run(self, founding: Founding) -> list[int]:
-        """The drones that are to run now. One that has left, and is wanted again, begins anew."""
-        wanted = {*founding.wanted}
-        self._left = (self._left | {*self._ended()}) - wanted if wanted else set()
-        return [drone for drone in founding.drones if drone not in self._left]
+    def to_run(self, founding: Founding, look: Look) -> list[int]:
+        """The drones that are to run now. One that has left, and is wanted again, begins anew.
+
+        So does one that the map still has among the leaving, and of which the server knows nothing: it has to say once
+        more that it has nothing left. Whatever hive.json says, the crawl waits for it.
+        """
+        leaving = self._folder.leaving(look.map, founding)
+        left = self._left | {*self._ended()}
+        self._left = left.difference(founding.wanted or founding.drones, leaving - look.reports.keys())
+        return sorted(leaving.union(founding.drones) - self._left)
 
     def followed(self, founding: Founding, look: Look) -> Founding:
         """The founding that hive.json is to have now.
@@ -56,7 +61,7 @@ class Change:
             return founding
         leaving = {drone for drone in founding.drones if drone in look.drones or self._folder.figures(drone)} - wanted
         there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}  # the crawl may be over meanwhile
-        if leaving <= self._left | ended and not unsettled(replace(look, leases=there), wanted, lost_in(founding)):
+        if leaving <= self._left | ended and not waits_for(replace(look, leases=there), wanted, lost_in(founding)):
             return replace(founding, drones=tuple(sorted(wanted)), wanted=())
         return replace(founding, drones=tuple(sorted(wanted | leaving)))
 
@@ -85,7 +90,8 @@ class Watching:
         """`ended`: the drones that have ended because nothing was left for them to do."""
         self._folder, self._make_operator, self._server = folder, make_operator, server
         self._change = Change(folder, ended)
-        self.drones = list(folder.known().drones)
+        self._seen = Look(map=folder.saved_map())  # at first what the checkpoints know
+        self.drones = self._change.to_run(folder.known(), self._seen)
         self.figures: Mapping[str, Any] = saved(folder)
         self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
         self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
@@ -108,7 +114,7 @@ class Watching:
         try:
             founding = self._folder.known()  # before a server is started again in a folder that is gone
             self._check_server()
-            self.drones = self._change.to_run(founding)
+            self.drones = self._change.to_run(founding, self._seen)
             await self._look(operator)
         except (CannotRead, OSError) as error:  # the drones go on
             self._say("read", str(error))
@@ -143,6 +149,8 @@ class Watching:
     async def _look(self, operator: Operator) -> None:
         try:
             look = await operator.look()
+            if look.map is not None:  # else the server has been emptied
+                self._seen = look
             # read after the look: an order that the server has by now is in the file already
             await repeat_change(operator, look, self._folder.known())
             self._follow(look)
