@@ -29,13 +29,13 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
+from webcrawl.adapter.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
 from webcrawl.adapter.given_settings import check_given, check_log_file
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
-from webcrawl.tools.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
 
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
