@@ -29,7 +29,7 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
-from webcrawl.adapter.given_settings import check_given, check_log_file
+from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
@@ -160,7 +160,7 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_given(self.settings, opts.set)
+        opts.set = given_words(self.settings, opts.set)
         if self.begins_from_urls:
             self._read_options(args, opts)
         else:
