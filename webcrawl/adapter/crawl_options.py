@@ -15,10 +15,6 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.user_settings import is_given
-from webcrawl.urls.canonical import InvalidUrl, canonical
-from webcrawl.urls.filters.scope import SCOPES
-
 # A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
 _HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
 _LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
@@ -75,6 +71,8 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | N
 
 def _host(url: str) -> str:
     """The host and its port, if that is not the scheme's, as a folder may be called."""
+    from webcrawl.urls.canonical import InvalidUrl, canonical  # noqa: PLC0415 - every command imports this file
+
     try:
         parts = urlsplit(canonical(url))
     except InvalidUrl:
@@ -96,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--scope",
-        choices=SCOPES,
+        choices=("any", "seeds", "domain", "host"),
         help="links to follow: on the page's own host, in its domain, in the seeds' domains, or any "
         "(default: host for URLs, any for files)",
     )
@@ -122,25 +120,25 @@ def _seconds(text: str) -> str:
     return text
 
 
-def take_folder(opts: argparse.Namespace) -> None:
+def take_folder(opts: argparse.Namespace, words: Sequence[str]) -> None:
     """`-o DIR` is the folder of a crawl from URLs or files. A file of items, as of other spiders, is Scrapy's."""
     folders = [one for one in opts.output or () if not _FEED.fullmatch(one)]
     if len(folders) > 1:
         raise UsageError(f"-o: one folder is needed, not {' and '.join(folders)}", print_help=False)
     if folders:
         opts.output = [one for one in opts.output if one not in folders] or None
-        if "JOBDIR" in _names(opts.set):
+        if "JOBDIR" in _names(words):
             raise UsageError(f"-o {folders[0]} and -s JOBDIR=: give the folder in one place", print_help=False)
         opts.set.append(f"JOBDIR={folders[0]}")
 
 
-def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None) -> None:
-    """Puts the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
+def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]) -> None:
+    """Put the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
 
-    Scrapy has read `-a` and `-s` already.
+    Scrapy has read `-a` and `-s` already. `words`: those of `-s`, without what the environment says.
     """
     arguments: dict[str, str] = opts.spargs
-    on_command_line = _names(opts.set)
+    on_command_line = _names(words)
     for option, name in _OF_SPIDER.items():
         value = getattr(opts, option)
         if value is not None:
@@ -162,6 +160,8 @@ def _begin_from(start: Start, arguments: dict[str, str], settings: BaseSettings)
         raise UsageError(
             f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place", print_help=False
         )
+    from webcrawl.adapter.user_settings import is_given  # noqa: PLC0415 - as above
+
     arguments["seeds"] = start.seeds
     if not start.files and "scope" not in arguments and not is_given(settings, "URL_SCOPE"):
         arguments["scope"] = "host"

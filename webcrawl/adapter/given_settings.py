@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,20 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import shortened
+
+PREFIX = "WEBCRAWL_"  # of a setting in the environment
+
+
+def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:
+    """Return what the environment says of settings, and then these words of `-s`, of which the last one counts.
+
+    Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes puts such ones there.
+    """
+    found = [(word.removeprefix(PREFIX), value) for word, value in os.environ.items() if word.startswith(PREFIX)]
+    given = [f"{name}={value}" for name, value in found if settings is not None and name in settings]
+    given += words
+    check_given(settings, given)
+    return given
 
 
 def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, default_settings
 
 from webcrawl import settings as ours
-from webcrawl.adapter.given_settings import check_given
+from webcrawl.adapter.given_settings import given_words
 from webcrawl.base.program import name_program
 
 PACKAGE = f"{__name__.partition('.')[0]}."
@@ -53,7 +53,7 @@ class PlainCommand(ScrapyCommand):
         name_program(parser, self)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_given(self.settings, opts.set)
+        opts.set = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is not None:
             self.settings.set("ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline")

@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 
-from webcrawl.adapter.extensions import metrics, websub
+from webcrawl.adapter.extensions import websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds, check_own_files
@@ -372,9 +372,11 @@ def _surroundings(values: Mapping[str, Any]) -> None:
 
 def _ports(values: Mapping[str, Any]) -> None:
     """Raises CannotListen if a port is taken. The crawl itself binds them when it runs."""
-    for setting, place in (("METRICS_PORT", metrics.place), ("WEBSUB_PORT", websub.place)):
-        if values[setting] is not None:
-            bound(*place(values), setting).close()
+    if values["METRICS_PORT"] is not None:
+        host, port = values["METRICS_PORT"]
+        bound(host, port, "METRICS_PORT").close()
+    if values["WEBSUB_PORT"] is not None:
+        bound(*websub.place(values), "WEBSUB_PORT").close()
 
 
 async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:

@@ -24,6 +24,7 @@ from prometheus_client.samples import Sample
 from webcrawl.base.model import Status
 from webcrawl.crawl.bound import PREFIX as BOUND
 from webcrawl.crawl.bound import Cause
+from webcrawl.crawl.outlook import CUT_OFF
 from webcrawl.net import http_answerer
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, HostTurns
@@ -107,6 +108,7 @@ TROUBLES = {  # as the crawl says
     "no network": "no_network",
     "no name server": "no_name_server",
     "disk nearly full": "disk",
+    CUT_OFF: "cut_off",
 }
 ENGINE = "engine_paused"  # too little disk, or by somebody's extension
 
@@ -223,11 +225,13 @@ TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Listener(http_answerer.Listener):
-    """`text` makes the answer. At most one look at the crawl per second, whoever asks how often."""
+    """`text` makes the figures. At most one look at the crawl per second, whoever asks how often."""
 
-    def __init__(self, port: socket.socket, text: Callable[[], bytes]) -> None:
+    def __init__(self, port: socket.socket, text: Callable[[], bytes], unready: Callable[[], str] = str) -> None:
+        """`unready` says why the crawl may fetch nothing now; nothing if it may."""
         super().__init__(port, lambda: FigureRequest(self))
         self._text, self._bound = text, str(port.getsockname()[0])
+        self.unready = unready
         self._answer, self._made_at = b"", float("-inf")
 
     def is_named(self, host: str) -> bool:
@@ -242,7 +246,10 @@ class Listener(http_answerer.Listener):
 
 
 class FigureRequest(http_answerer.ServerConnection):
-    """A request for the figures."""
+    """A request for the figures, or of a probe: whether the crawl's event loop turns, and whether it may fetch.
+
+    What probes are told is no secret: whoever keeps the process alive asks by any name.
+    """
 
     def __init__(self, listener: Listener) -> None:
         super().__init__(listener.open, http_answerer.ClientLimits(MAX_CONNECTIONS, PATIENCE, MAX_REQUEST))
@@ -250,9 +257,15 @@ class FigureRequest(http_answerer.ServerConnection):
 
     def head_received(self) -> None:
         hosts = self.values(b"host")  # no browser leaves the header out
+        path = self.target.partition(b"?")[0]
         if self.method != b"GET":
             self.reply("405 Method Not Allowed", more="Allow: GET\r\n")
-        elif self.target.partition(b"?")[0] != b"/metrics":
+        elif path == b"/healthz":
+            self.reply("200 OK")
+        elif path == b"/readyz":
+            why = self._listener.unready()
+            self.reply("503 Service Unavailable" if why else "200 OK", f"{why}\n".encode() if why else None)
+        elif path != b"/metrics":
             self.reply("404 Not Found")
         elif not all(self._listener.is_named(host.decode("latin-1")) for host in hosts):
             self.reply("421 Misdirected Request")

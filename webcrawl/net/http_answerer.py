@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
+from pathlib import Path
 from typing import cast
 
 import httptools
@@ -78,12 +80,23 @@ def bound(host: str, port: int, setting: str) -> socket.socket:
 def is_named(host: str, bound_to: str) -> bool:
     """Return whether a Host header names the server on this address; the port may be another, behind a tunnel.
 
-    The name of this machine does, except on loopback: nobody needs it there.
+    The name of this machine does, except on loopback: nobody needs it there. So does a longer one that /etc/hosts has
+    for it, as that of a pod behind a headless service, or the beginning of one.
     """
     name, _ = split_host(host)
     if is_own_name(name, bound_to):
         return True
-    return not is_loopback(bound_to) and name == socket.gethostname().lower()
+    return not is_loopback(bound_to) and any(f"{own}.".startswith(f"{name}.") for own in _machine_names())
+
+
+def _machine_names(hosts: Path = Path("/etc/hosts")) -> Iterator[str]:
+    me = socket.gethostname().lower()
+    yield me
+    with suppress(OSError):
+        for line in hosts.read_text(encoding="utf-8", errors="replace").lower().splitlines():
+            _, *names = line.partition("#")[0].split() or [""]
+            if me in names:
+                yield from names
 
 
 @dataclass(frozen=True, slots=True)

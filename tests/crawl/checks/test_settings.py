@@ -51,6 +51,7 @@ ACCEPTED = [
     ("FOCUS_LANGUAGES", "none", ()),
     ("METRICS_PORT", "9180", ("127.0.0.1", 9180)),
     ("METRICS_PORT", "10.0.0.1:9180", ("10.0.0.1", 9180)),
+    ("METRICS_PORT", "0.0.0.0:0", ("0.0.0.0", 0)),  # noqa: S104 - in a container
     ("METRICS_PORT", "[::1]:9180", ("::1", 9180)),
     ("METRICS_PORT", None, None),
     ("URL_SCHEMES", "HTTP, https", ("http", "https")),
@@ -144,7 +145,7 @@ REFUSED = [
     *[("TRAP_RULES", value) for value in ("", "maybe", 2, None, 1.0, [])],
     *[("CONTENT_SEEN", value) for value in ("", "skipp", None, True, ["skip"])],
     *[("FOCUS_LANGUAGES", value) for value in ("english", "sl-SI", 5)],
-    *[("METRICS_PORT", value) for value in ("0", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
+    *[("METRICS_PORT", value) for value in ("-1", "65536", "host:80", "::1:80", "127.0.0.1:", True, "1.5")],
     *[("LINK_SOURCES", value) for value in ("", "a b c", "none", None, ["a", 1], "all a", 5, {"a": 1})],
     *[("SITEMAPS", value) for value in ("maybe", 2, [])],
     *[("REVISIT_POLICY", value) for value in ("", "sometimes", 1, "os.path.join", f"{REVISIT}.policies.None")],

@@ -88,6 +88,7 @@ class TestText:
             ("no network", False, ["no_network"]),
             ("no name server", True, ["no_name_server", "engine_paused"]),
             ("disk nearly full", True, ["disk", "engine_paused"]),
+            ("cut off from the hive's server", False, ["cut_off"]),
         ],
     )
     def test_trouble(self, tmp_path, trouble, paused, kinds):
@@ -95,7 +96,7 @@ class TestText:
         found = read(collector(tmp_path, trouble, paused=paused).text())
 
         troubles = {key[1]: value for key, value in found.items() if key[0] == "webcrawl_trouble"}
-        assert len(troubles) == 5
+        assert len(troubles) == 6
         assert [kind for kind, value in troubles.items() if value] == kinds
 
     def test_durations(self, tmp_path):

@@ -87,13 +87,30 @@ class TestPort:
         assert done.returncode == 1
         assert done.stderr == f"METRICS_PORT: cannot listen on 127.0.0.1, port {port}: Address already in use\n"
 
-    def test_a_drones_own_port(self):
-        """The number of a drone is added; a sum that is no port is refused."""
-        check({"METRICS_PORT": 65_535})
-        with pytest.raises(SettingError, match=r"METRICS_PORT = .*65535.*: must be at most 65535 with HIVE_DRONE = 1"):
-            check({"METRICS_PORT": 65_535, "HIVE_DRONES": 2, "HIVE_DRONE": 1})
+    def test_any_port_that_is_free(self, tmp_path, simweb):
+        """The file in JOBDIR says which it is, as long as the crawl runs; so drones of one machine need no number."""
+        crawl, place = crawl_of(tmp_path, simweb(20, 3000), METRICS_PORT=0), tmp_path / "job/metrics.url"
+        running = crawl.start()
+        wait_until(place.exists)
+        answers = {}
+        for path in ("metrics", "healthz", "readyz"):
+            with urllib.request.urlopen(f"{place.read_text().strip()}/{path}", timeout=60) as answer:  # noqa: S310
+                answers[path] = answer.read()
+        running.interrupt()
 
-    @pytest.mark.parametrize("port", [0, -1, 65_536, "http", 1.5, True])
+        assert running.wait() == 0
+        assert b"webcrawl_pages_total" in answers.pop("metrics")
+        assert answers == {"healthz": b"200 OK\n", "readyz": b"200 OK\n"}
+        assert not place.exists()
+
+    def test_a_drones_port(self):
+        """It is the same for each: on a machine of its own nobody else has it."""
+        assert check({"METRICS_PORT": 65_535, "HIVE_DRONES": 2, "HIVE_DRONE": 1})["METRICS_PORT"] == (
+            "127.0.0.1",
+            65_535,
+        )
+
+    @pytest.mark.parametrize("port", [-1, 65_536, "http", 1.5, True])
     def test_no_port(self, port):
         """What is no port is refused."""
         with pytest.raises(SettingError, match="must be a port from 1 to 65535"):

@@ -7,6 +7,7 @@ import pytest
 
 from webcrawl.crawl import metrics
 from webcrawl.crawl.metrics import Listener
+from webcrawl.net import http_answerer
 from webcrawl.net.http_answerer import CannotListen, bound
 
 BODY = b"webcrawl_pages_total 1\n" * 100
@@ -15,12 +16,12 @@ BODY = b"webcrawl_pages_total 1\n" * 100
 class Place:
     """A listener on some port, and what comes back from it."""
 
-    def __init__(self, body=BODY):
+    def __init__(self, body=BODY, unready=""):
         self.made = 0
         self._body = body
         self._socket = bound("127.0.0.1", 0, "METRICS_PORT")
         self.port = self._socket.getsockname()[1]
-        self.listener = Listener(self._socket, self._text)
+        self.listener = Listener(self._socket, self._text, lambda: unready)
 
     def _text(self):
         self.made += 1
@@ -126,6 +127,39 @@ class TestAnswers:
         listening.close()
 
         assert listener.is_named(host) is named
+
+    def test_a_name_behind_a_headless_service(self, monkeypatch, tmp_path):
+        """A pod is known by what /etc/hosts calls it, and by the beginning of that at a dot."""
+        hosts = tmp_path / "hosts"
+        hosts.write_text(
+            "127.0.0.1 localhost\n\n10.0.0.7\tWeb-0.web.crawl.svc.cluster.local web-0 # the pod\n10.0.0.8 web-1\n"
+        )
+        names = http_answerer._machine_names
+        monkeypatch.setattr(socket, "gethostname", lambda: "web-0")
+        monkeypatch.setattr(http_answerer, "_machine_names", lambda: names(hosts))
+        asked = ("web-0", "web-0.web:9180", "web-0.web.crawl.svc", "web-0.web.crawl.svc.cluster.local")
+
+        assert [host for host in asked if not http_answerer.is_named(host, "0.0.0.0")] == []  # noqa: S104
+        others = ("web-0.evil.example", "web", "web-0.we", "web-1", "localhost.evil.example", "")
+        assert [host for host in others if http_answerer.is_named(host, "0.0.0.0")] == []  # noqa: S104
+        assert not http_answerer.is_named("web-0.web", "127.0.0.1")
+
+    @pytest.mark.parametrize("why", ["", "paused"])
+    def test_probes(self, why):
+        """Whoever keeps the process alive asks whether it lives, and whether it may fetch; by any name."""
+
+        async def run():
+            async with Place(unready=why) as place:
+                probes = (b"/healthz", b"/readyz")
+                asked = [b"GET " + path + b" HTTP/1.1\r\nHost: 10.1.2.3.example\r\n\r\n" for path in probes]
+                return [await place.ask(one) for one in asked], place.made
+
+        (health, ready), made = asyncio.run(run())
+
+        assert health.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert ready.startswith(b"HTTP/1.1 503 Service Unavailable\r\n" if why else b"HTTP/1.1 200 OK\r\n")
+        assert ready.endswith(b"\r\n\r\n" + (b"paused\n" if why else b"200 OK\n"))
+        assert made == 0
 
     def test_no_other_protocol(self, caplog):
         """Whoever wants another protocol gets the answer all the same, and nobody an error."""

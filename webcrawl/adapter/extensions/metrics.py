@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ADDRESS = "metrics.url"  # in JOBDIR: where the port is
 INTERVAL = 15.0  # seconds between two writings of the file: Prometheus asks as often
 MIB = 1 << 20
 
@@ -72,14 +73,18 @@ class Metrics:
         self._crawl.followers.add(self)
         self.committed()  # one is taken before the first page is fetched
         if values["METRICS_PORT"] is not None:
-            host, port = place(values)
+            host, port = values["METRICS_PORT"]
             try:
-                self._listener = Listener(bound(host, port, "METRICS_PORT"), self._collector.text)
+                listening = bound(host, port, "METRICS_PORT")
             except CannotListen as error:  # it could when the settings were checked
                 scheduler.fail(error)
                 return
+            self._listener = Listener(listening, self._collector.text, self._unready)
             self._starting = asyncio.get_running_loop().create_task(self._listener.start())
-            logger.info("metrics: http://%s:%d/metrics", f"[{host}]" if ":" in host else host, port)
+            port = listening.getsockname()[1]
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            logger.info("metrics: %s/metrics", address)
+            self._tell_address(address)
         if values["METRICS_FILE"] is not None:
             path = values["METRICS_FILE"]
             self._file = path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
@@ -88,10 +93,19 @@ class Metrics:
     def closed(self) -> None:
         if self._listener is not None:
             self._listener.close()
+            with contextlib.suppress(OSError):
+                (self._folder / ADDRESS).unlink(missing_ok=True)
         self._loop.stop()
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.unlink(missing_ok=True)  # figures that nobody renews are none
+
+    def _tell_address(self, address: str) -> None:
+        """Writes it into JOBDIR, where whoever let the system choose the port finds it."""
+        try:
+            rewrite(self._folder / ADDRESS, f"{address}\n".encode())
+        except OSError as error:
+            logger.warning("metrics: %s: not written: %s", self._folder / ADDRESS, error)
 
     # -- after a checkpoint
 
@@ -105,6 +119,11 @@ class Metrics:
         """There is nothing to end."""
 
     # -- what there is to say
+
+    def _unready(self) -> str:
+        """Return why the crawl may fetch nothing now, or nothing if it may."""
+        engine = self._crawler.engine
+        return self._crawl.outlook.stopped_by or ("paused" if engine is not None and engine.paused else "")
 
     def _look(self) -> Look:
         from webcrawl.crawl.metrics import Look  # noqa: PLC0415
@@ -158,12 +177,6 @@ class Metrics:
             if self._told is not None:
                 logger.info("metrics: %s: written again", self._file)
             self._told = None
-
-
-def place(values: Mapping[str, Any]) -> tuple[str, int]:
-    """The address and port of the metrics: each drone of a hive has a port of its own."""
-    host, port = values["METRICS_PORT"]
-    return host, port + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
 
 
 def _versions() -> dict[str, str]:

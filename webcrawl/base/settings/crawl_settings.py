@@ -323,7 +323,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "Metrics": (
         Setting("METRICS_PORT", None, "metrics port").means(
             "Port on which Prometheus may ask for the crawl's figures, at /metrics, on loopback, or after the "
-            "address of another interface: who reaches it reads the figures. Of drone N of a hive: this port and N."
+            "address of another interface: who reaches it reads the figures. 0 is any that is free, and metrics.url in "
+            "JOBDIR says which. Drone N that `hive` starts has this port and N."
         ),
         Setting("METRICS_FILE", None, "metrics file").means(
             "File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before "
@@ -346,7 +347,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_DRONES", 0, Whole(0, 4096)).means(
             "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
         ),
-        Setting("HIVE_DRONE", 0, Whole(0, 4095)).means("The number of this drone, from 0."),
+        Setting("HIVE_DRONE", 0, "drone number").means(
+            "The number of this drone, from 0; `auto` is the number that Kubernetes or Slurm gave it: "
+            "JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, or the one at the end of the host's name."
+        ),
         Setting("HIVE_NAME", None, Maybe(Name())).means(
             "Name of the hive, by which its drones find each other in the server; by default the spider's."
         ),

@@ -44,6 +44,7 @@ EXTENSIONS_BASE = {
     "webcrawl.adapter.extensions.metrics.Metrics": 418,
     "webcrawl.adapter.extensions.websub.WebSub": 419,
     "webcrawl.adapter.extensions.summary.Identity": 420,
+    "webcrawl.adapter.extensions.service_manager.ServiceManager": 425,
     "webcrawl.adapter.extensions.following.Following": 430,
     "webcrawl.adapter.extensions.history.History": 435,
     "webcrawl.adapter.extensions.output_store.OutputStore": 437,

@@ -34,6 +34,7 @@ from webcrawl.crawl.checks.names import (
     Components,
     Dotted,
     DottedList,
+    DroneNumber,
     Expressions,
     Extensions,
     Filters,
@@ -99,6 +100,7 @@ NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
     "metrics port": Maybe(MetricsPort()),
     "metrics file": Maybe(MetricsFile()),
     "partition": PartitionWay(),
+    "drone number": DroneNumber(),
     "components": Components(),
     "component list": ComponentList(),
 }
@@ -172,10 +174,6 @@ class Rule:
     allowed: str
 
 
-def _port(place: tuple[str, int] | None) -> int:
-    return place[1] if place is not None else 0
-
-
 FOCUSED = ("webcrawl.frontier.prioritizers.focus.ByFocus", "webcrawl.frontier.prioritizers.language.ByLanguage")
 RULES = (
     Rule(
@@ -197,11 +195,6 @@ RULES = (
         "BOT_AGENT",
         lambda values: values["BOT_AGENT"] is None or values["BOT_KEY"] is not None,
         "none without BOT_KEY: nothing would be signed",
-    ),
-    Rule(
-        "METRICS_PORT",
-        lambda values: not values["HIVE_DRONES"] or _port(values["METRICS_PORT"]) + values["HIVE_DRONE"] < 65_536,
-        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
     ),
     Rule(
         "WEBSUB_PORT",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import socket
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
@@ -17,13 +19,13 @@ import re2
 
 from webcrawl.base.loading import OURS, load, missing
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, OF_PDFS
-from webcrawl.base.settings.crawl_settings import URL_FILTERS
+from webcrawl.base.settings.crawl_settings import AUTO, URL_FILTERS
 from webcrawl.base.settings.setting_kinds import Choices, Whole, text, words
 from webcrawl.content.html.link_kinds import ALL
 from webcrawl.content.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.partition import WAYS, read_regions
+from webcrawl.crawl.hive.partition import MOST_DRONES, WAYS, read_regions
 from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.record.objectstore.place import ALLOWED, check_packages, read_address
 from webcrawl.urls.filters.filter_protocol import quiet
@@ -293,6 +295,27 @@ def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
         yield f"LINK_SOURCES: links of PDFs are not read, {MISSING}"
     if find_spec(LIBRARY) is None and (texts := OF_PDFS.intersection(outputs)):
         yield f"OUTPUTS: {' and '.join(sorted(texts))} will have nothing of PDFs, {MISSING}"
+
+
+OF_ENGINES = ("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID")  # an Indexed Job of Kubernetes, an array of Slurm
+_ORDINAL = re.compile(r"-([0-9]{1,4})\Z")  # of a pod of a StatefulSet
+
+
+class DroneNumber:
+    """A number, or `auto` for that which the engine has given to this process."""
+
+    allowed: str = f"a whole number from 0 to {MOST_DRONES - 1}, or {AUTO}"
+
+    def read(self, value: Any, /) -> int:
+        return Whole(0, MOST_DRONES - 1).read(_ordinal(socket.gethostname()) if value == AUTO else value)
+
+
+def _ordinal(host: str) -> str:
+    found = [os.environ[name] for name in OF_ENGINES if os.environ.get(name)]
+    found += _ORDINAL.findall(host)
+    if not found:
+        raise ValueError(f"neither {' nor '.join(OF_ENGINES)} is set, and the host's name, {host}, ends in no number")
+    return found[0]
 
 
 class PartitionWay:

@@ -80,14 +80,16 @@ LIBRARY = "prometheus_client"
 MISSING = missing(LIBRARY)
 ENDING = ".prom"
 LOOPBACK = "127.0.0.1"
-_PORT = Whole(1, 65_535)
+_PORT = Whole(0, 65_535)
 _PLACE = re.compile(r"([0-9.]+|\[[0-9a-fA-F:.]+\]):([0-9]+)")
 
 
 class MetricsPort:
     """A port on loopback, or on another address."""
 
-    allowed: str = "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180"
+    allowed: str = (
+        "a port from 1 to 65535, also after an address, as 0.0.0.0:9180 or [::1]:9180; or 0 for any that is free"
+    )
 
     def read(self, value: Any, /) -> tuple[str, int]:
         found = _PLACE.fullmatch(value.strip()) if isinstance(value, str) else None

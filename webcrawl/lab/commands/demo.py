@@ -22,7 +22,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.adapter.given_settings import check_given, check_log_file
+from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, environment, name_program
 from webcrawl.base.readable import count
@@ -63,7 +63,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_given(self.settings, opts.set)
+        opts.set = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")

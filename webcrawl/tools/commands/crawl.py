@@ -30,7 +30,7 @@ from scrapy.utils.asyncio import call_later
 from webcrawl import settings as defaults
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
 from webcrawl.adapter.crawl_options import Start, add_options, apply, check_spider, start_of, take_folder
-from webcrawl.adapter.given_settings import check_given, check_log_file
+from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
@@ -160,9 +160,10 @@ class Command(CrawlCommand):
             sys.exit(INTERRUPTED)
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_given(self.settings, opts.set)
+        words = [*opts.set]
+        opts.set = given_words(self.settings, words)
         if self.begins_from_urls:
-            self._read_options(args, opts)
+            self._read_options(args, opts, words)
         else:
             super().process_options(args, opts)
         if self.settings is None:
@@ -190,15 +191,15 @@ class Command(CrawlCommand):
             _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
             sys.exit(status)
 
-    def _read_options(self, args: list[str], opts: argparse.Namespace) -> None:
+    def _read_options(self, args: list[str], opts: argparse.Namespace, words: list[str]) -> None:
         """Scrapy's options, and those of a crawl from URLs or files."""
         if self.settings is not None:
             self._start = start_of(args, partial(self._is_spider, self.settings))
             if self._start is not None:
-                take_folder(opts)
+                take_folder(opts, words)
         super().process_options(args, opts)
         if self.settings is not None:
-            apply(opts, self.settings, self._start)
+            apply(opts, self.settings, self._start, words)
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
         """Raises CannotStart for whatever can be wrong before the start."""

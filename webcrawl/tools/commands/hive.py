@@ -16,7 +16,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 from scrapy.utils.conf import arglist_to_dict
 
-from webcrawl.adapter.given_settings import check_given
+from webcrawl.adapter.given_settings import given_words
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import INTERRUPTED, name_program, program
 from webcrawl.base.readable import readable, text_without_credentials
@@ -61,7 +61,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("--now", action="store_true", help="adopt: with --lost, though it may still fetch")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        check_given(self.settings, opts.set)
+        opts.set = given_words(self.settings, opts.set)
         ScrapyCommand.process_options(self, args, opts)
         try:
             opts.spargs = arglist_to_dict(opts.spargs)

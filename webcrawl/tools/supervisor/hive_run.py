@@ -29,6 +29,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
 from webcrawl.base.program import PYTHON, program
 from webcrawl.base.readable import ReadableFormatter, count
+from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.errors import AnotherHive
@@ -108,8 +109,17 @@ class Plan:
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,
             "LOG_FILE": "",  # to standard error, which goes to a file for each drone
+            **self._port_of(number),
             **({"REDIS_URL": url} if url else {}),
         }
+
+    def _port_of(self, number: int) -> dict[str, str]:
+        """The METRICS_PORT of one drone: on one machine each has another, by its number."""
+        place = read("METRICS_PORT", self._settings.get("METRICS_PORT"))
+        if place is None or not place[1]:
+            return {}
+        host, port = place
+        return {"METRICS_PORT": f"{f'[{host}]' if ':' in host else host}:{port + number}"}
 
     @property
     def hops(self) -> int:

@@ -1,0 +1,46 @@
+"""Tells systemd how the crawl is: that it has begun, that its event loop turns, that it ends (sd_notify(3))."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from typing import Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from webcrawl.adapter.listeners import listening
+from webcrawl.crawl.periodic import Loop
+
+SOCKET, WATCHDOG = "NOTIFY_SOCKET", "WATCHDOG_USEC"  # of a unit with Type=notify, and with WatchdogSec
+
+
+class ServiceManager:
+    """Sends a sign of life twice in the time after which systemd takes the process for hung, and restarts it."""
+
+    def __init__(self, address: str, watchdog: float) -> None:
+        """`watchdog`: that time in seconds; 0 without one."""
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address
+        self._watchdog = watchdog
+        self._loop = Loop(lambda: self._say("WATCHDOG=1"))
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        if not os.environ.get(SOCKET):
+            raise NotConfigured
+        return listening(crawler, cls(os.environ[SOCKET], int(os.environ.get(WATCHDOG) or 0) / 1e6))
+
+    def opened(self) -> None:
+        self._say("READY=1")
+        if self._watchdog:
+            self._loop.start(self._watchdog / 2)
+
+    def closed(self) -> None:
+        self._loop.stop()
+        self._say("STOPPING=1")
+
+    def _say(self, state: str) -> None:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:  # it may restart
+            out.setblocking(False)
+            out.sendto(state.encode(), self._address)
