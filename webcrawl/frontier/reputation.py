@@ -6,6 +6,7 @@ Links are sorted on their way there, and written a few at a time.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,9 +32,9 @@ APPEND = (
 )
 
 PLACE = 8  # bytes of a pair in the filter
-SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
 KNOWN = 1 << 12  # domains whose links are remembered for the prioritizer
 NUMBERED = 1 << 14  # hosts whose domains' numbers are remembered, 250 bytes each
+find_origins = re.compile("\n([^/\n]+//[^/\n]+/)").findall  # in a text with a canonical URL behind each line's end
 LOAD = "SELECT sources FROM linked WHERE domain = ?"
 
 
@@ -148,10 +149,9 @@ class Reputation:
     def heard(self, page: str, urls: Sequence[str]) -> None:
         """A page links to these canonical URLs. Those of its own host are left out by two calls for all of them."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
-        text = "\n".join(["", *urls]).replace(f"\n{own}", "\t")
-        others = text.split("\n")[1:]  # each with what was left of the page's own URLs behind it
+        others = "\n".join(["", *urls]).replace(f"\n{own}", "\t")
         pairs, mask, fresh = self._pairs, self._mask, []
-        for other in {url[: url.find("/", SCHEME) + 1] for url in others}:
+        for other in set(find_origins(others)):
             pair = hash((own, other))
             if pairs[pair & mask] != pair:
                 pairs[pair & mask] = pair

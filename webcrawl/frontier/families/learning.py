@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import IntEnum
+from itertools import compress
+from operator import eq
 from typing import Any, NamedTuple, Self
 from zlib import crc32
 
@@ -341,7 +343,7 @@ class DomainLearning:
                 target = self._may_be_new(self.families_of(link)[:2], own[1])
             if link == url or (looked >= SAMPLE and not target):
                 continue
-            same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
+            same = [*compress(range(WIDEST), map(eq, shape.families, own))]
             looked += bool(same)
             new = add(crc32(link.encode(), LINK))
             for at in same:
