@@ -6,7 +6,6 @@ Links are sorted on their way there, and written a few at a time.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ APPEND = (
 PLACE = 8  # bytes of a pair in the filter
 KNOWN = 1 << 12  # domains whose links are remembered for the prioritizer
 NUMBERED = 1 << 14  # hosts whose domains' numbers are remembered, 250 bytes each
-find_origins = re.compile("\n([^/\n]+//[^/\n]+/)").findall  # in a text with a canonical URL behind each line's end
+SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
 LOAD = "SELECT sources FROM linked WHERE domain = ?"
 
 
@@ -147,11 +146,12 @@ class Reputation:
         self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
-        """A page links to these canonical URLs. Those of its own host are left out by two calls for all of them."""
+        """A page links to these canonical URLs."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
-        others = "\n".join(["", *urls]).replace(f"\n{own}", "\t")
+        size = len(own)
         pairs, mask, fresh = self._pairs, self._mask, []
-        for other in set(find_origins(others)):
+        # startswith takes 1.5 times as long
+        for other in {url[: url.find("/", SCHEME) + 1] for url in urls if url[:size] != own}:
             pair = hash((own, other))
             if pairs[pair & mask] != pair:
                 pairs[pair & mask] = pair

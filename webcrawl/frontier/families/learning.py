@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import compress
-from operator import eq
 from typing import Any, NamedTuple, Self
 from zlib import crc32
 
@@ -343,7 +341,7 @@ class DomainLearning:
                 target = self._may_be_new(self.families_of(link)[:2], own[1])
             if link == url or (looked >= SAMPLE and not target):
                 continue
-            same = [*compress(range(WIDEST), map(eq, shape.families, own))]
+            same = [at for at, key in enumerate(shape.families[:WIDEST]) if key == own[at]]
             looked += bool(same)
             new = add(crc32(link.encode(), LINK))
             for at in same:
