@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from itertools import compress
 from typing import NamedTuple
 from zlib import crc32
 
@@ -23,15 +22,6 @@ CLOSE, WIDE = range(2)  # of them: the closest, and all that has the same first 
 Families = tuple[int, int, int, int]
 
 
-class Folder(NamedTuple):
-    """What comes before the last segment of a path. It is the same for many URLs."""
-
-    host: str
-    segments: tuple[str, ...]
-    masked: tuple[str, ...]  # the same with masks
-    values: tuple[str, ...]  # those that are masked
-
-
 class UrlShape(NamedTuple):
     """Families, from the closest to the widest, each as a number, and what varies in the closest.
 
@@ -41,22 +31,10 @@ class UrlShape(NamedTuple):
 
     families: Families
     values: tuple[str, ...]
-    folder: Folder
-    last: tuple[str, ...]  # segments: the last one, and an empty one if a slash follows it
-    tail: str  # the same with masks
-    asked: tuple[str, ...]  # of the values, those of parameters
+    all: tuple[str, ...]  # and what does not
+    name: str  # the host's, without the last two labels
+    path: tuple[str, ...]  # the host, and the segments with masks
     form: str  # the ending and the parameters' names, that the closest has as well
-
-    @property
-    def name(self) -> str:
-        """The host's name, without the last two labels."""
-        name = ".".join(self.folder.host.split(".")[:-2])
-        return "" if name == "www" else name
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        """The values, and what does not vary."""
-        return (*filter(None, (self.name,)), *self.folder.segments, *self.last, *self.asked)
 
     @property
     def is_numbered(self) -> bool:
@@ -65,8 +43,8 @@ class UrlShape(NamedTuple):
 
     def masked(self, varying: Collection[str]) -> int:
         """Return the closest family if these segments vary, too."""
-        segments = [*self.folder.masked, *self.tail.split("/")]
-        return _close(self.folder.host, [MASK if segment in varying else segment for segment in segments], self.form)
+        host, *segments = self.path
+        return _close(host, [MASK if segment in varying else segment for segment in segments], self.form)
 
 
 def parts_of(value: str) -> tuple[list[str], bool]:
@@ -80,60 +58,38 @@ def parts_of(value: str) -> tuple[list[str], bool]:
 def shape_of(url: str) -> UrlShape:
     """The families of a canonical URL; those but the closest are of all hosts of its domain."""
     head, _, query = url.partition("?")
+    _, _, host, *segments = head.split("/")
+    values: list[str] = []
     parameters = query.split("&") if query else []
     if ";" in head:  # `/list;colour=red;size=3`: parameters in the path (RFC 3986 3.3) choose as a query's do
-        head, matrix = _without_matrix(head)
-        parameters += matrix
-    start, _, name = head.removesuffix("/").rpartition("/")
-    if start.count("/") < 2:  # the path is only a slash
-        start, last, tail, ending, varies = head.removesuffix("/"), [""], "", "", False
-    else:
-        found = ENDING.search(name)
-        ending = found[0] if found is not None else ""
-        varies = not parameters or VARIES.search(name) is not None
-        last, tail = [name], MASK if varies else name
-        if head.endswith("/"):
-            last, tail = [name, ""], f"{tail}/"
-    names, asked = [], []
+        for at, segment in enumerate(segments):
+            segments[at], *matrix = MATRIX.split(segment)
+            parameters += matrix
+    segments = segments or [""]
+    last = len(segments) - 1 - (not segments[-1])
+    ending = ENDING.search(segments[last]) if last >= 0 else None
+    masked = []
+    for at, segment in enumerate(segments):
+        if (at == last and not parameters) or VARIES.search(segment):
+            values.append(segment)
+            masked.append(MASK)
+        else:
+            masked.append(segment)
+    names = []
     for parameter in parameters:
         name, _, value = parameter.partition("=")
         names.append(DIGITS.sub("0", name))
-        asked.append(value or name)
-    form = f"{ending}?{'&'.join(sorted({*names}))}"
-    folder = _folder(start)
-    families = _families(folder.host, folder.masked, tail, form, asks=bool(parameters))
-    values = (*folder.values, last[0], *asked) if varies else (*folder.values, *asked)
-    return UrlShape(families, values, folder, (*last,), tail, (*asked,), form)
-
-
-def _without_matrix(head: str) -> tuple[str, list[str]]:
-    """A URL without the parameters in its path, and these."""
-    *host, path = head.split("/", 3)
-    segments = []
-    parameters: list[str] = []
-    for segment in path.split("/"):
-        kept, *matrix = MATRIX.split(segment)
-        segments.append(kept)
-        parameters += matrix
-    return "/".join([*host, *segments]), parameters
-
-
-@lru_cache(maxsize=1024)
-def _folder(start: str) -> Folder:
-    _, _, host, *segments = start.split("/")
-    varying = [VARIES.search(segment) is not None for segment in segments]
-    masked = [MASK if varies else segment for segment, varies in zip(segments, varying, strict=True)]
-    return Folder(host, (*segments,), (*masked,), (*compress(segments, varying),))
-
-
-@lru_cache(maxsize=1024)
-def _families(host: str, folder: tuple[str, ...], tail: str, form: str, *, asks: bool) -> Families:
-    masked = [*folder, *tail.split("/")]
-    is_deep = len(masked) - (not masked[-1]) > 1
+        values.append(value or name)
+    asked = "&".join(sorted({*names}))
+    form = f"{ending[0] if ending is not None else ''}?{asked}"
     close = _close(host, masked, form)
-    wide = crc32(f"{masked[0] if is_deep or asks else MASK}/{'?' if asks else ''}".encode())
-    deep = crc32(f"{len(masked)}{MASK if masked[-1] else '/'}{form}".encode(), 1)
-    return close, wide, deep, 0
+    wide = crc32(f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode())
+    deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
+    name = ".".join(host.split(".")[:-2])
+    name = "" if name == "www" else name
+    also = values[len(values) - len(names) :]
+    path = (host, *masked)
+    return UrlShape((close, wide, deep, 0), tuple(values), (*filter(None, (name,)), *segments, *also), name, path, form)
 
 
 def _close(host: str, masked: Sequence[str], form: str) -> int:
