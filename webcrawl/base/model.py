@@ -422,7 +422,7 @@ class Exchange:
     state: PageState = field(default_factory=PageState, repr=False, compare=False)  # what is found out about it
     _digest: str = field(default="", repr=False, compare=False)
     _type: str | None = field(default=None, repr=False, compare=False)
-    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
+    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)  # of each name, once
 
     @property
     def location(self) -> str | None:
@@ -440,17 +440,15 @@ class Exchange:
     @property
     def names(self) -> KeysView[bytes]:
         """The names of its headers, in lower case: what is asked for is nearly always something that is not there."""
-        return self._first_values().keys()
+        return (self._first or self._by_name()).keys()
 
     def header(self, name: bytes) -> bytes | None:
         """The first value of a header, by its name in lower case."""
-        return self._first_values().get(name)
+        return (self._first or self._by_name()).get(name)
 
-    def _first_values(self) -> dict[bytes, bytes]:
-        """The headers by their names in lower case, found once."""
-        if self._first is None:
-            self._first = {name.lower(): value for name, value in reversed(self.headers)}
-        return self._first
+    def _by_name(self) -> dict[bytes, bytes]:
+        self._first = first = {name.lower(): value for name, value in reversed(self.headers)}
+        return first
 
     @property
     def size(self) -> int:

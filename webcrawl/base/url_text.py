@@ -79,6 +79,7 @@ class Ports:
 
     def __init__(self, allowed: Iterable[range] = ()) -> None:
         self._allowed = tuple(allowed)
+        self._allows = lru_cache(1024)(self._allow_authority)  # each URL is asked for once more when its turn has come
 
     def allow(self, scheme: str, port: int) -> bool:
         """Return whether a server may be asked on this port."""
@@ -90,9 +91,12 @@ class Ports:
 
     def allow_url(self, url: str) -> bool:
         """Return whether the port in a canonical URL is allowed; without one, it is the scheme's own."""
-        scheme, _, rest = url.partition("://")
-        _, colon, digits = rest.partition("/")[0].rpartition(":")
-        return not colon or not digits.isdigit() or self.allow(scheme, int(digits))
+        authority = url.split("/", 3)[2]
+        return ":" not in authority or self._allows(url.partition(":")[0], authority)
+
+    def _allow_authority(self, scheme: str, authority: str) -> bool:
+        digits = authority.rpartition(":")[2]
+        return not digits.isdigit() or self.allow(scheme, int(digits))
 
     def allow_data(self, port: int) -> bool:
         """Return whether an FTP server may name this port for a transfer."""

@@ -145,7 +145,8 @@ class Crawl:
             parts.seeding.read(SLICE)
             if parts.seeding.first:
                 return False
-        parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
+        if parts.portions.links:  # of few pages
+            parts.discovery.submit_portion(now, paced=len(parts.frontier) > 0)
         for on_feed in self._feeds:
             on_feed(now)
         return True

@@ -143,7 +143,13 @@ class Driver:
         PAGE.set(trip)
         has_answer = False
         try:
-            has_answer = await self._fetched(trip)
+            try:
+                has_answer = await self._steps.fetch(trip)
+            finally:
+                await self._barrier.enter(trip)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this trip
+            has_answer = False
+            self._broken(error, trip)
         finally:
             del self.fetching[trip]
             if not has_answer or trip.comes_again:
@@ -157,16 +163,6 @@ class Driver:
                     self.go_on()
             if self._was_held:  # else all that is due was begun, and this host is not due yet
                 self.wake()
-
-    async def _fetched(self, trip: Trip) -> bool:
-        try:
-            try:
-                return await self._steps.fetch(trip)
-            finally:
-                await self._barrier.enter(trip)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this trip
-            self._broken(error, trip)
-            return False
 
     # -- visit and process
 

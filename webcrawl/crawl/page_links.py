@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, repeat
 from operator import itemgetter
 from urllib.parse import quote
 
@@ -186,7 +186,7 @@ class PageLinks:
         needed: bool = False,
     ) -> None:
         """These links of a page. `hops`: the letters of some kinds; those of all others are `other`."""
-        letters = "".join({hops.get(kind, other) for kind in set(map(KIND, found))})
+        letters = "".join(set(map(hops.get, set(map(KIND, found)), repeat(other))))
         if len(letters) > 1:
             letters = "".join([hops.get(one[0], other) for one in found])
         addresses = [*map(ADDRESS, found)]

@@ -31,9 +31,9 @@ APPEND = (
 )
 
 PLACE = 8  # bytes of a pair in the filter
-SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
 KNOWN = 1 << 12  # domains whose links are remembered for the prioritizer
 NUMBERED = 1 << 14  # hosts whose domains' numbers are remembered, 250 bytes each
+SCHEME = 9  # a slash from here on ends the host of a URL; one that ends a shorter URL's host earlier is passed over
 LOAD = "SELECT sources FROM linked WHERE domain = ?"
 
 
@@ -146,12 +146,12 @@ class Reputation:
         self.elsewhere: Callable[[str, str], bool] | None = None  # takes domain and URL, if they are for another drone
 
     def heard(self, page: str, urls: Sequence[str]) -> None:
-        """A page links to these canonical URLs. Those of its own host are left out by two calls for all of them."""
+        """A page links to these canonical URLs."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
-        text = "\n".join(["", *urls]).replace(f"\n{own}", "\t")
-        others = text.split("\n")[1:]  # each with what was left of the page's own URLs behind it
+        size = len(own)
         pairs, mask, fresh = self._pairs, self._mask, []
-        for other in {url[: url.find("/", SCHEME) + 1] for url in others}:
+        # startswith takes 1.5 times as long
+        for other in {url[: url.find("/", SCHEME) + 1] for url in urls if url[:size] != own}:
             pair = hash((own, other))
             if pairs[pair & mask] != pair:
                 pairs[pair & mask] = pair

@@ -154,14 +154,15 @@ class Deadlines:
         """These hold for requests from now on."""
         self._bounds = bounds
 
-    def add(self, connection: HttpConnection, deadline: float) -> None:
-        """Watch a request that is sent now; `deadline` is in the loop's time."""
+    def add(self, connection: HttpConnection, deadline: float) -> float:
+        """Watch a request that is sent now, and return the clock's time; `deadline` is in the loop's."""
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
         look = min(deadline, self._bounds.patience(now, 0))
         self._asked[connection] = (look, deadline, now)
         if look < self._at:
             self._look_at(look)
+        return now
 
     def remove(self, connection: HttpConnection) -> None:
         """Stop watching: the request is answered or abandoned."""

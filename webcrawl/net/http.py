@@ -177,8 +177,7 @@ class HttpClient:
         self, visit: Visit, connection: HttpConnection, answer: AnswerParser, *, reused: bool
     ) -> tuple[HttpConnection, AnswerParser, float, Message]:
         """Return the answer by this connection, or by a second one if the server wants HTTP/2. Raise FetchError."""
-        self._deadlines.add(connection, visit.deadline)
-        asked, http2 = self._clock(), connection.http2
+        asked, http2 = self._deadlines.add(connection, visit.deadline), connection.http2
         request = visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
         try:
             message = await connection.ask(request, answer)
@@ -237,8 +236,8 @@ class HttpClient:
             visit.watch.source = None  # a request of its own, for whoever counts them
             visit.watch.source = second
         base = min(visit.bounds.truncate, BASE)
-        answer, asked = self._metered(second, base, visit.method, visit.claim), self._clock()
-        self._deadlines.add(second, visit.deadline)
+        answer = self._metered(second, base, visit.method, visit.claim)
+        asked = self._deadlines.add(second, visit.deadline)
         try:
             message = await second.ask(second.http2.request(visit.head, visit.body), answer)
         except FetchError:

@@ -299,9 +299,10 @@ class AnswerParser:
                 raise HeadTooLong(f"{self._seen} bytes")
             check_start(data)
             end = END_OF_HEAD.search(data, max(searched - 2, 0))
-            if end is None or end.end() > room or not data[0]:  # the last: half the head of a frame of HTTP/2
+            size = end.end() if end is not None else 0
+            if not 0 < size <= room or not data[0]:  # the last: half the head of a frame of HTTP/2
                 return self._wait(data)
-            head, data, searched = read_head(data[: end.end()]), data[end.end() :], 0
+            head, data, searched = read_head(data[:size]), data[size:], 0
             if head.status >= 200:
                 break
             self._count_interim(head)

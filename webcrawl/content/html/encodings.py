@@ -306,13 +306,13 @@ def _by_browsers(text: bytes, host: str) -> str:
 LATE = 16384  # browsers restart parsing when they meet a declaration beyond the prescan's 1024 bytes
 _WIDE = ((b"<\0\0\0", "utf-32-le"), (b"\0\0\0<", "utf-32-be"), (b"<\0", "utf-16le"), (b"\0<", "utf-16be"))
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+MARKS = tuple(mark for mark, _ in BOMS)
 
 
 def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
     """Byte order mark, then Content-Type, then the document's declaration, then a guess, for which `url` is a hint."""
-    for mark, encoding in BOMS:
-        if body.startswith(mark):
-            return encoding
+    if body.startswith(MARKS):
+        return next(encoding for mark, encoding in BOMS if body.startswith(mark))
     mime = mimetype.parse(content_type) if content_type else None
     transport = lookup(mime.parameters["charset"]) if mime and "charset" in mime.parameters else None
     if transport:

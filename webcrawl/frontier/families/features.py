@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from zlib import crc32
 
 LOOKED_AT = 64 << 10  # bytes of a page
@@ -15,8 +16,8 @@ BEYOND = 3  # runs with other words than the title's, with which a page is no ne
 CELL = 3  # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is adverts'
 # Kinds of parts other than runs of text
 SOURCES, NUMBERS, WHOLE, OWN, TITLED = 1, 2, 3, 6, 7
-# How what follows a `<` begins if no run of text comes after it
-NO_TEXT = (b"a ", b"a>", b"a\n", b"a\t", b"a\r", b"script", b"style", b"!", b"?")
+# A tag that a run of text may come after, blanks, and the run
+RUN = re.compile(rb"<(?!a[ >\n\t\r]|script|style|[!?])[^<>]*+>\s*+([^<]{1,%d})" % LONG)
 LINE = re.compile(rb"[^\r\n]*[^\r\n\s][^\r\n]*")
 SOURCE = re.compile(rb"""["']?([^"'\s>?#]+)""")  # behind `src=`
 TOKEN = re.compile(rb"[0-9a-z\x80-\xff]+")
@@ -115,14 +116,7 @@ def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
 
 def _runs(lower: bytes) -> list[bytes]:
     """The texts after tags other than links', scripts' and styles', up to the next tag."""
-    runs = []
-    for piece in lower.split(b"<")[1:]:
-        text = piece.partition(b">")[2]
-        if text and not text.isspace() and not piece.startswith(NO_TEXT):
-            runs.append(text.lstrip()[:LONG])
-            if len(runs) == MOST:
-                break
-    return runs
+    return [found[1] for found in islice(RUN.finditer(lower), MOST)]
 
 
 def _words(runs: list[bytes]) -> list[set[bytes]]:

@@ -89,8 +89,11 @@ class ContentSeen:
         return digest in self._fresh or digest in self._frozen or self._on_disk(digest)
 
     def _on_disk(self, digest: bytes) -> bool:
+        runs = self._runs.runs
+        if not runs:
+            return False
         key, second = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
-        return any(run.holds(key, second) for run in self._runs.runs)
+        return any(run.holds(key, second) for run in runs)
 
     def _freeze(self) -> None:
         self._frozen, self._fresh = self._fresh, set()

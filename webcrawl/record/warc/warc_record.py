@@ -25,9 +25,11 @@ _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 def fields(values: Mapping[str, str]) -> bytes:
     """One line per name that has a value. The names must be tokens."""
-    if not "".join(values.values()).isprintable():  # one look for all of them
-        return "".join([line(name, value) for name, value in values.items()]).encode()
-    return "".join([f"{name}: {value}\r\n" for name, value in values.items() if value]).encode()
+    lines = ""
+    for name, value in values.items():
+        if value:
+            lines += f"{name}: {value if value.isprintable() else _harmless(value)}\r\n"
+    return lines.encode()
 
 
 def line(name: str, value: str) -> str:

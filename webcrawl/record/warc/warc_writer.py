@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from random import Random
 from threading import get_ident
 
@@ -79,7 +78,6 @@ STATE = "warc"  # in the database: the next serial number, and the open file
 DRAWN = 64  # identifiers per call of the random generator
 # RFC 9562: the groups of digits in a UUID, and the six of its bits that version 4 fixes.
 _GROUPS = re.compile("(.{8})(.{4})(.{4})(.{4})(.{12})")
-_IDENTIFIERS = "<urn:uuid:%s-%s-%s-%s-%s> " * DRAWN
 _DRAWN_BITS = int("ffffffffffff0fff3fffffffffffffff" * DRAWN, 16)
 _FIXED_BITS = int("00000000000040008000000000000000" * DRAWN, 16)
 STANDARD = f"http://iipc.github.io/warc-specifications/specifications/warc-format/warc-{VERSION}/"
@@ -294,4 +292,5 @@ def identifiers(random: Random) -> Iterator[str]:
     """Endless version 4 UUIDs, DRAWN per system call."""
     while True:
         digits = f"{random.getrandbits(128 * DRAWN) & _DRAWN_BITS | _FIXED_BITS:0{32 * DRAWN}x}"
-        yield from (_IDENTIFIERS % tuple(chain.from_iterable(_GROUPS.findall(digits)))).split()
+        for one, two, three, four, five in _GROUPS.findall(digits):
+            yield f"<urn:uuid:{one}-{two}-{three}-{four}-{five}>"
