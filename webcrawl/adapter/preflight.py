@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 from scrapy.spiderloader import SpiderLoader
 from scrapy.utils.misc import load_object
 
-from webcrawl.adapter.extensions import metrics, websub
+from webcrawl.adapter.extensions import websub
 from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds, check_own_files
@@ -28,6 +28,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.crawl_settings import AUTO
+from webcrawl.crawl import metrics_serving
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, check_contact, read
 from webcrawl.crawl.default_jobdir import JOB
@@ -372,7 +373,7 @@ def _surroundings(values: Mapping[str, Any]) -> None:
 
 def _ports(values: Mapping[str, Any]) -> None:
     """Raises CannotListen if a port is taken. The crawl itself binds them when it runs."""
-    for setting, place in (("METRICS_PORT", metrics.place), ("WEBSUB_PORT", websub.place)):
+    for setting, place in (("METRICS_PORT", metrics_serving.place), ("WEBSUB_PORT", websub.place)):
         if values[setting] is not None:
             bound(*place(values), setting).close()
 
