@@ -64,7 +64,7 @@ class HttpHandler(BaseDownloadHandler):
         return downloader_of(self.crawler)
 
     @cached_property
-    def _needs_body_only(self) -> bool:
+    def _makes_pages_only(self) -> bool:
         spider = self.crawler.spider
         return getattr(spider, "makes_pages", False) and not getattr(spider, "has_callbacks", False)
 
@@ -118,9 +118,8 @@ class HttpHandler(BaseDownloadHandler):
             self._count(flaws_of(exchange))
         if self.render is not None:
             await self.render(request, trip, exchange)
-        if self._needs_body_only and trip is not None and not trip.inline:  # its page is made of the exchange
-            return self._for_page(exchange, request, trip)
-        return self._for_spider(exchange, request)
+        is_page = self._makes_pages_only and trip is not None and not trip.inline
+        return self._for_spider(exchange, request, whole=self.wants_whole_pages if is_page else self._limits[0])
 
     def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
         """What else the client is told, of a request that is not like most."""
@@ -135,14 +134,12 @@ class HttpHandler(BaseDownloadHandler):
             self._refused.add(str(error))
             logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
 
-    def _for_page(self, exchange: Exchange, request: Request, trip: Trip) -> Response:
-        if exchange.truncated in LOST and self.wants_whole_pages and not trip.is_prerequisite:
-            self._refuse(exchange)
-        return Response(exchange.url, exchange.status, body=exchange.body, request=request)
+    def _for_spider(self, exchange: Exchange, request: Request, *, whole: bool) -> Response:
+        """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway.
 
-    def _for_spider(self, exchange: Exchange, request: Request) -> Response:
-        """The answer as Scrapy promises it: timed, and whole unless the spider wants it anyway."""
-        meta, (whole, large) = request.meta, self._limits
+        `whole`: whether it has to be, if the request does not say.
+        """
+        meta, large = request.meta, self._limits[1]
         meta["download_latency"] = exchange.timings.first_byte
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
             self._refuse(exchange)

@@ -46,7 +46,7 @@ from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.adapter.waking import Waking
-from webcrawl.adapter.withheld import Judge, Reader, is_looked_at
+from webcrawl.adapter.withheld import Judge, Reader
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable
@@ -318,9 +318,7 @@ class FrontierScheduler:
         if has_callbacks:
             moments.ended.append(end.hide)
         if values["PURPOSE"]:
-            looked_at = has_callbacks or is_looked_at(self.crawler)
-            reader = Reader.CALLBACKS if not makes_pages else Reader.BOTH if looked_at else Reader.PAGES
-            judge = Judge(self.visitor, reader, self.crawler.signals.sender)
+            judge = Judge(self.visitor, Reader.BOTH if makes_pages else Reader.CALLBACKS)
             moments.judge.append(judge.answer)
             moments.given.append(judge.given)
         return ahead

@@ -15,14 +15,11 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS
-from webcrawl.crawl.checks import SettingError, check
+from webcrawl.crawl.checks import check
 from webcrawl.crawl.checks.check import check_outputs
+from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.default_jobdir import default_jobdir
-from webcrawl.net.errors import BadOption
-from webcrawl.net.proxy import parse_proxy
 
-PROXIED = frozenset(("http", "https"))
-HTTP_PROXY = "an http:// proxy: host and port, with or without credentials"
 PLAIN = (str, int, float, type(None))
 
 
@@ -42,7 +39,7 @@ _known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
 def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
     """Every setting that webcrawl reads, Scrapy's included; SettingError if one has an impossible value."""
     if settings.getbool("HTTPPROXY_ENABLED"):
-        _check_proxies(getproxies())
+        check_proxies(getproxies())
     values = check(settings, partial(is_given, settings))
     outputs = _outputs(settings, values)
     return {
@@ -66,40 +63,6 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
             wanted.add(name)
     check_outputs(wanted, values, settings["OUTPUTS"])
     return tuple(name for name in NAMES if name in wanted)
-
-
-def _check_proxies(found: Mapping[str, str]) -> None:
-    """The proxies that the environment names for every request."""
-    for scheme in PROXIED & found.keys():
-        try:
-            parse_proxy(found[scheme])
-        except BadOption as error:
-            name = f"{scheme}_proxy in the environment"
-            raise SettingError(name, _without_credentials(found[scheme]), HTTP_PROXY) from error
-    if "all" in found:
-        _check_proxy_of_all(found)
-
-
-def _check_proxy_of_all(found: Mapping[str, str]) -> None:
-    """Refuse ALL_PROXY where it would be ignored: nothing but http_proxy and https_proxy is heeded, as in Scrapy.
-
-    A crawl that went past the proxy would show the address that its operator wants to hide. A proxy that cannot be
-    used is refused beside the other two as well: it is named for what those do not carry.
-    """
-    name, shown = "ALL_PROXY in the environment", _without_credentials(found["all"])
-    try:
-        parse_proxy(found["all"])
-    except BadOption as error:
-        raise SettingError(name, shown, f"unset, or {HTTP_PROXY}") from error
-    if lacking := sorted(f"{scheme}_proxy" for scheme in PROXIED - found.keys()):
-        allowed = "unset, or beside http_proxy and https_proxy, which are what the crawl heeds"
-        raise SettingError(name, shown, allowed, f"set {' and '.join(lacking)}")
-
-
-def _without_credentials(proxy: str) -> str:
-    """The value without what stands before the last `@`, whether or not it has a scheme."""
-    scheme, separator, rest = proxy.rpartition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
 
 
 def values_of(crawler: Crawler) -> dict[str, Any]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from scrapy import Request, signals
-from scrapy.crawler import Crawler
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.page_without_crawl import exchange_of
-from webcrawl.adapter.plain_scrapy import is_ours
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
@@ -19,37 +16,24 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 FLAG = "withheld"  # of a response
-OF_RESPONSES = (  # Scrapy's signals whose listeners get the response
-    signals.response_downloaded,
-    signals.response_received,
-    signals.item_scraped,
-    signals.item_dropped,
-    signals.item_error,
-    signals.spider_error,
-)
 
 
 class Reader(Enum):
     """The code that processes the answers to the scheduler's requests."""
 
-    PAGES = "the crawl, which makes pages of them"
-    BOTH = "callbacks of a spider, or others who may look at them, and then the crawl"
+    BOTH = "callbacks of a spider, or others who may look at them, and then the crawl, which makes pages of them"
     CALLBACKS = "callbacks alone"
 
 
 class Judge:
     """Has answers withheld in a crawl with a purpose, from whoever reads them."""
 
-    def __init__(self, visitor: Visitor, reader: Reader, sender: object) -> None:
-        """`sender`: of Scrapy's signals; whoever hears those of a response may look at it, too."""
-        self._visitor, self._reader, self._sender = visitor, reader, sender
+    def __init__(self, visitor: Visitor, reader: Reader) -> None:
+        self._visitor, self._reader = visitor, reader
 
     def answer(self, trip: Trip, response: Response) -> Response:
         """What others may have of a download's answer."""
-        reader = self._reader
-        if reader is Reader.PAGES and is_heard(self._sender):
-            reader = Reader.BOTH
-        return withheld(self._visitor, trip, response, reader)
+        return withheld(self._visitor, trip, response, self._reader)
 
     def given(self, request: Request, response: Response) -> Response:
         """The same, of what a middleware gives in its place."""
@@ -63,7 +47,7 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: Reader) -
     the same, for the sake of its links.
     """
     link, exchange = trip.link, trip.exchange
-    if link is None or exchange is None or trip.is_prerequisite or (reader is Reader.PAGES and not trip.inline):
+    if link is None or exchange is None or trip.is_prerequisite:
         return response
     if reader is Reader.BOTH and not trip.inline:
         if not visitor.forbids(link, exchange):
@@ -99,16 +83,3 @@ def withheld_given(visitor: Visitor, request: Request, response: Response, reade
 
 def _refused() -> IgnoreRequest:
     return IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
-
-
-def is_looked_at(crawler: Crawler) -> bool:
-    """Return whether code of a user's sees the responses that pages are made of: middlewares, or a `parse_all`."""
-    settings = crawler.settings
-    if any(settings.getwithbase(name) for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES")):
-        return True
-    return not is_ours(getattr(type(crawler.spider), "parse_all", None))
-
-
-def is_heard(sender: object) -> bool:
-    """Return whether anybody hears a signal that has a response."""
-    return any(has_listener(signal, sender) for signal in OF_RESPONSES)

@@ -16,8 +16,8 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.ports import free_port
-from webcrawl.adapter.extensions.metrics import Metrics
 from webcrawl.crawl.checks import SettingError, check
+from webcrawl.crawl.metrics_serving import MetricsServing
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.05, "CHECKPOINT_INTERVAL": 0.3}
 
@@ -147,7 +147,7 @@ class TestFile:
 
     def test_a_folder_that_comes_back(self, tmp_path, caplog):
         """It is said once that the file is not written, and once that it is again."""
-        metrics = Metrics(None, {"JOBDIR": tmp_path})
+        metrics = MetricsServing({"JOBDIR": tmp_path}, None, "", {}, dict, bool)
         metrics._collector = SimpleNamespace(text=lambda: b"figures")
         metrics._file = tmp_path / "a/crawl.prom"
         with caplog.at_level("INFO"):
@@ -193,7 +193,7 @@ def test_the_file_follows_no_link(tmp_path):
     """What somebody's link in the place of the temporary file leads to stays as it is."""
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "crawl.prom.new").symlink_to(tmp_path / "precious")
-    metrics = Metrics(None, {"JOBDIR": tmp_path})
+    metrics = MetricsServing({"JOBDIR": tmp_path}, None, "", {}, dict, bool)
     metrics._collector = SimpleNamespace(text=lambda: b"figures")
     metrics._file = tmp_path / "crawl.prom"
     metrics._write()

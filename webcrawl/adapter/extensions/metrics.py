@@ -1,16 +1,10 @@
-"""The crawl's figures for Prometheus: on METRICS_PORT, and in METRICS_FILE (docs/metrics.md)."""
+"""The crawl's figures for Prometheus (crawl/metrics_serving.py)."""
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import logging
 import platform
-import shutil
-import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import scrapy
 from scrapy import signals
@@ -21,32 +15,14 @@ import webcrawl
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.crawl.periodic import Loop
-from webcrawl.net.http_answerer import CannotListen, bound
-from webcrawl.store.disk import rewrite
-
-if TYPE_CHECKING:
-    from webcrawl.crawl.metrics import Listener, Look
-
-logger = logging.getLogger(__name__)
-
-ADDRESS = "metrics.url"  # in JOBDIR: where the port is
-INTERVAL = 15.0  # seconds between two writings of the file: Prometheus asks as often
-MIB = 1 << 20
+from webcrawl.crawl.metrics_serving import MetricsServing
 
 
 class Metrics:
-    """Nothing is counted for them: the crawl is looked at when somebody asks."""
+    """Begins them with the spider, and ends them with it."""
 
     def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
         self._crawler, self._values = crawler, values
-        self._folder = Path(values["JOBDIR"])
-        self._listener: Listener | None = None
-        self._file: Path | None = None
-        self._loop = Loop(self._write)
-        self._starting: asyncio.Task[None] | None = None
-        self._told: str | None = None  # why the file could not be written
-        self._committed = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -58,126 +34,23 @@ class Metrics:
         return extension
 
     def opened(self) -> None:
-        from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
-            CrawlCollector,
-            Listener,
-            Told,
-            path_of_drone,
-        )
-
-        self._scheduler = scheduler = scheduler_of(self._crawler)
-        self._crawl, values = scheduler.crawl, self._values
-        told = Told(self._folder / "metrics.json", self._is_ours)
-        self._collector = CrawlCollector(self._look, self._labels(), _versions(), told)
+        versions = {"version": webcrawl.__version__, "scrapy": scrapy.__version__, "python": platform.python_version()}
+        hive = self._values["HIVE_NAME"] or getattr(self._crawler.spider, "name", "")
+        run = scheduler_of(self._crawler).run
+        self._serving = MetricsServing(self._values, run, hive, versions, self._figures, self._is_paused)
         self._crawler.signals.connect(self.closed, signals.spider_closed)  # not before: opening may fail
-        self._crawl.followers.add(self)
-        self.committed()  # one is taken before the first page is fetched
-        if values["METRICS_PORT"] is not None:
-            host, port = values["METRICS_PORT"]
-            try:
-                listening = bound(host, port, "METRICS_PORT")
-            except CannotListen as error:  # it could when the settings were checked
-                scheduler.fail(error)
-                return
-            self._listener = Listener(listening, self._collector.text, self._unready)
-            self._starting = asyncio.get_running_loop().create_task(self._listener.start())
-            port = listening.getsockname()[1]
-            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            logger.info("metrics: %s/metrics", address)
-            self._tell_address(address)
-        if values["METRICS_FILE"] is not None:
-            path = values["METRICS_FILE"]
-            self._file = path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
-            self._loop.start(INTERVAL)
+        self._serving.begin()
 
     def closed(self) -> None:
-        if self._listener is not None:
-            self._listener.close()
-            with contextlib.suppress(OSError):
-                (self._folder / ADDRESS).unlink(missing_ok=True)
-        self._loop.stop()
-        if self._file is not None:
-            with contextlib.suppress(OSError):
-                self._file.unlink(missing_ok=True)  # figures that nobody renews are none
+        self._serving.end()
 
-    def _tell_address(self, address: str) -> None:
-        """Writes it into JOBDIR, where whoever let the system choose the port finds it."""
-        try:
-            rewrite(self._folder / ADDRESS, f"{address}\n".encode())
-        except OSError as error:
-            logger.warning("metrics: %s: not written: %s", self._folder / ADDRESS, error)
-
-    # -- after a checkpoint
-
-    def committed(self) -> None:
-        self._committed = time.time()
-
-    def rest(self) -> Iterator[None]:
-        return iter(())
-
-    def close(self) -> None:
-        """There is nothing to end."""
-
-    # -- what there is to say
-
-    def _unready(self) -> str:
-        """Return why the crawl may fetch nothing now, or nothing if it may."""
-        engine = self._crawler.engine
-        return self._crawl.outlook.stopped_by or ("paused" if engine is not None and engine.paused else "")
-
-    def _look(self) -> Look:
-        from webcrawl.crawl.metrics import Look  # noqa: PLC0415
-
-        crawl, engine = self._crawl, self._crawler.engine
-        figures = crawl.stats()
-        known = figures.get("links/known", 0)  # those too would have been answered by the cache
-        more = {
-            "ready": crawl.outlook.ready_hosts(),
-            "lookups": figures["seen/submitted"] + known,
-            "cache_hits": figures["seen/cache_hits"] + known,
+    def _figures(self) -> dict[str, float]:
+        return {
             "slots": downloader_of(self._crawler).total_concurrency,
             "errors": self._crawler.stats.get_value("errors/unexpected", 0) if self._crawler.stats else 0,
-            "bandwidth_max": crawl.parts.in_force.values["BANDWIDTH_MAX"],
-            "disk_least": crawl.parts.in_force.values["MIN_FREE_DISK"] * MIB,
-            "hive/server_up": self._scheduler.hive.reaches_server,
-            **self._checkpoint(),
+            "hive/server_up": scheduler_of(self._crawler).hive.reaches_server,
         }
-        with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
-            more["disk_free"] = shutil.disk_usage(self._folder).free
-        paused = engine is not None and bool(engine.paused)
-        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, paused)
 
-    def _checkpoint(self) -> dict[str, float]:
-        seconds = self._scheduler.keeping.seconds
-        return {**({"checkpoint_seconds": seconds} if seconds else {}), "checkpoint_at": self._committed}
-
-    def _labels(self) -> dict[str, str]:
-        values = self._values
-        labels = {"jobdir": str(self._folder.absolute())}
-        if values["HIVE_DRONES"]:
-            hive = values["HIVE_NAME"] or getattr(self._crawler.spider, "name", "")
-            labels |= {"hive": hive, "drone": str(values["HIVE_DRONE"])}
-        return labels
-
-    def _is_ours(self) -> bool:
-        """Return whether JOBDIR is still where it was: another folder may be there, which is not ours."""
-        taken = self._crawl.parts.db.presence.taken_away()
-        return taken is None or taken.path != self._folder
-
-    def _write(self) -> None:
-        if self._file is None:
-            return
-        try:
-            rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
-        except OSError as error:
-            if str(error) != self._told:
-                logger.warning("metrics: %s: not written: %s", self._file, error)
-            self._told = str(error)
-        else:
-            if self._told is not None:
-                logger.info("metrics: %s: written again", self._file)
-            self._told = None
-
-
-def _versions() -> dict[str, str]:
-    return {"version": webcrawl.__version__, "scrapy": scrapy.__version__, "python": platform.python_version()}
+    def _is_paused(self) -> bool:
+        engine = self._crawler.engine
+        return engine is not None and bool(engine.paused)

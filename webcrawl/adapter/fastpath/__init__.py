@@ -1,4 +1,4 @@
-"""Shortens a request's way through Scrapy's engine; the only package that uses Scrapy's private names."""
+"""The crawl in Scrapy's engine; the only package that uses Scrapy's private names."""
 
 from webcrawl.adapter.fastpath.install import install
 

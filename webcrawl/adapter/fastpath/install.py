@@ -1,4 +1,4 @@
-"""The only entry of the fast path."""
+"""Takes part in Scrapy's engine; nothing else uses its private names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.fastpath.guest_requests import GuestRequests
 from webcrawl.adapter.fastpath.names import check
 from webcrawl.crawl.trip import Trip
-
-# Underscored methods that are called or replaced, and attributes that a constructor sets.
-# Names without an underscore that no documentation promises, replaced or relied upon.
 
 
 def install(

@@ -1,4 +1,4 @@
-"""Scrapy's private names that the fast path uses, checked at the start against the Scrapy that is installed.
+"""Scrapy's private names that this package uses, checked at the start against the Scrapy that is installed.
 
 docs/decisions/adapter-fastpath.md says how to move to the next minor version.
 """
@@ -45,7 +45,7 @@ class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
 
 
 def check(version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]) -> None:
-    """Raises ForeignScrapy unless version and names are those that the fast path was written for."""
+    """Raises ForeignScrapy unless version and names are those that this package was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
     if version[:2] != SCRAPY:

@@ -1,0 +1,166 @@
+"""The crawl's figures for Prometheus: on METRICS_PORT, and in METRICS_FILE (docs/metrics.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from webcrawl.crawl.periodic import Loop
+from webcrawl.crawl.run import Run
+from webcrawl.net.http_answerer import CannotListen, bound
+from webcrawl.store.disk import rewrite
+
+if TYPE_CHECKING:
+    from webcrawl.crawl.metrics import Listener, Look
+
+logger = logging.getLogger(__name__)
+
+ADDRESS = "metrics.url"  # in JOBDIR: where the port is
+INTERVAL = 15.0  # seconds between two writings of the file: Prometheus asks as often
+MIB = 1 << 20
+
+
+class MetricsServing:
+    """Nothing is counted for them: the crawl is looked at when somebody asks."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        run: Run,
+        hive: str,
+        versions: dict[str, str],
+        figures: Callable[[], Mapping[str, float]],
+        is_paused: Callable[[], bool],
+    ) -> None:
+        """`hive`: its name, if the crawl is a drone. `figures`: of the program that the crawl runs in."""
+        self._values, self._run, self._hive, self._versions = values, run, hive, versions
+        self._figures, self._is_paused = figures, is_paused
+        self._folder = Path(values["JOBDIR"])
+        self._listener: Listener | None = None
+        self._file: Path | None = None
+        self._loop = Loop(self._write)
+        self._starting: asyncio.Task[None] | None = None
+        self._told: str | None = None  # why the file could not be written
+        self._committed = 0.0
+
+    def begin(self) -> None:
+        """The crawl is open."""
+        from webcrawl.crawl.metrics import (  # noqa: PLC0415 - 0.1 s for those who use it
+            CrawlCollector,
+            Listener,
+            Told,
+            path_of_drone,
+        )
+
+        values = self._values
+        told = Told(self._folder / "metrics.json", self._is_ours)
+        self._collector = CrawlCollector(self._look, self._labels(), self._versions, told)
+        self._run.crawl.followers.add(self)
+        self.committed()  # one is taken before the first page is fetched
+        if values["METRICS_PORT"] is not None:
+            host, port = values["METRICS_PORT"]
+            try:
+                listening = bound(host, port, "METRICS_PORT")
+            except CannotListen as error:  # it could when the settings were checked
+                self._run.fail(error)
+                return
+            self._listener = Listener(listening, self._collector.text, self._unready)
+            self._starting = asyncio.get_running_loop().create_task(self._listener.start())
+            port = listening.getsockname()[1]
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            logger.info("metrics: %s/metrics", address)
+            self._tell_address(address)
+        if values["METRICS_FILE"] is not None:
+            path = values["METRICS_FILE"]
+            self._file = path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
+            self._loop.start(INTERVAL)
+
+    def end(self) -> None:
+        """The crawl is over."""
+        if self._listener is not None:
+            self._listener.close()
+            with contextlib.suppress(OSError):
+                (self._folder / ADDRESS).unlink(missing_ok=True)
+        self._loop.stop()
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.unlink(missing_ok=True)  # figures that nobody renews are none
+
+    def _tell_address(self, address: str) -> None:
+        """Writes it into JOBDIR, where whoever let the system choose the port finds it."""
+        try:
+            rewrite(self._folder / ADDRESS, f"{address}\n".encode())
+        except OSError as error:
+            logger.warning("metrics: %s: not written: %s", self._folder / ADDRESS, error)
+
+    # -- after a checkpoint
+
+    def committed(self) -> None:
+        self._committed = time.time()
+
+    def rest(self) -> Iterator[None]:
+        return iter(())
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    # -- what there is to say
+
+    def _unready(self) -> str:
+        """Return why the crawl may fetch nothing now, or nothing if it may."""
+        return self._run.crawl.outlook.stopped_by or ("paused" if self._is_paused() else "")
+
+    def _look(self) -> Look:
+        from webcrawl.crawl.metrics import Look  # noqa: PLC0415
+
+        crawl = self._run.crawl
+        figures = crawl.stats()
+        known = figures.get("links/known", 0)  # those too would have been answered by the cache
+        more = {
+            "ready": crawl.outlook.ready_hosts(),
+            "lookups": figures["seen/submitted"] + known,
+            "cache_hits": figures["seen/cache_hits"] + known,
+            "bandwidth_max": crawl.parts.in_force.values["BANDWIDTH_MAX"],
+            "disk_least": crawl.parts.in_force.values["MIN_FREE_DISK"] * MIB,
+            **self._figures(),
+            **self._checkpoint(),
+        }
+        with contextlib.suppress(OSError):  # JOBDIR was moved or removed: the next checkpoint says so
+            more["disk_free"] = shutil.disk_usage(self._folder).free
+        return Look({**figures, **more}, crawl.parts.statistics.times, crawl.outlook.trouble, self._is_paused())
+
+    def _checkpoint(self) -> dict[str, float]:
+        seconds = self._run.keeping.seconds
+        return {**({"checkpoint_seconds": seconds} if seconds else {}), "checkpoint_at": self._committed}
+
+    def _labels(self) -> dict[str, str]:
+        values = self._values
+        labels = {"jobdir": str(self._folder.absolute())}
+        if values["HIVE_DRONES"]:
+            labels |= {"hive": self._hive, "drone": str(values["HIVE_DRONE"])}
+        return labels
+
+    def _is_ours(self) -> bool:
+        """Return whether JOBDIR is still where it was: another folder may be there, which is not ours."""
+        taken = self._run.crawl.parts.db.presence.taken_away()
+        return taken is None or taken.path != self._folder
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        try:
+            rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
+        except OSError as error:
+            if str(error) != self._told:
+                logger.warning("metrics: %s: not written: %s", self._file, error)
+            self._told = str(error)
+        else:
+            if self._told is not None:
+                logger.info("metrics: %s: written again", self._file)
+            self._told = None
