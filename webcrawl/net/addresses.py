@@ -42,7 +42,7 @@ class _Family:
 
 
 class Families:
-    """Hears how each attempt to connect ends."""
+    """Learns from the end of each attempt to connect which address family works, and which address of a host."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -80,7 +80,10 @@ class Families:
         return address
 
     def is_worth_asking(self, number: int) -> bool:
-        """True if addresses of the family may be of use. Of a broken one a single host is told so at a time."""
+        """Return whether addresses of the family may be of use.
+
+        For a broken family it is true of one host at a time.
+        """
         family, now = self._of[number], self._clock()
         if not family.pause.last:
             return True

@@ -203,7 +203,7 @@ class Opener:
     async def secure(
         self, connection: HttpConnection, target: RequestTarget, timings: Timings, *, http2: bool = False
     ) -> None:
-        """Start TLS with the target, whoever the connection was made to; raises FetchError."""
+        """Start TLS with the target, on a connection to it or to a proxy. Raise FetchError."""
         start = self._clock()
         try:
             if http2:  # the server may send its first frame before we know of the handshake's end
@@ -270,7 +270,7 @@ class _Certificate:
 
 
 def fingerprint(der: bytes) -> str:
-    """What identifies a certificate, in the form in which browsers and logs of certificates show it."""
+    """Return the fingerprint of a certificate, as browsers and certificate logs show it."""
     return f"sha256:{sha256(der).hexdigest()}"
 
 

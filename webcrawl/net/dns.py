@@ -215,7 +215,7 @@ class CachingResolver:
             del self._kept[name]
 
     def remember(self, names: Iterable[str]) -> None:
-        """These led to their hosts in a former run."""
+        """Remember names that led to their hosts in a former run."""
         asked = (name for name in names if name not in self._hosts and known_without_asking(name) is None)
         self._witnesses.names.extend(asked)
 

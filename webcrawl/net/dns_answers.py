@@ -175,7 +175,10 @@ class Silence:
                 self._task = asyncio.get_running_loop().create_task(self._watch())
 
     def may_ask(self) -> bool:
-        """True if a name may be asked for. While nobody answers, a known one is, or if there is none, one at a time."""
+        """Return whether a name may be looked up.
+
+        While no server answers, a known name may, or else one name at a time.
+        """
         if not self.on:
             return True
         if self._good or self._clock() < self._next:

@@ -261,7 +261,7 @@ class NameServers:
             raise DnsFailed(f"no name server answers at {channel.servers}")
 
     async def check(self, host: str) -> DnsAnswer:
-        """By a channel of its own, whose cache is empty."""
+        """Look the name up in a channel of its own, whose cache is empty."""
         channel = self._new_channel()
         if channel is None:
             return DnsAnswer(failure=DnsFailure.NO_SOCKET)

@@ -51,7 +51,10 @@ class FailedDownload:
 
 
 class Detector:
-    """Is told how every download ended; `domain` gives the registered domain of a host."""
+    """Decides by the ends of all downloads whether the local network is out.
+
+    `domain` returns a host's registered domain.
+    """
 
     def __init__(self, domain: Callable[[str], str]) -> None:
         self._domain = domain

@@ -113,7 +113,7 @@ class _Tunnel(Message):
 
     @property
     def reusable(self) -> bool:
-        """True if the tunnel is open; bytes before the handshake can only be somebody else's."""
+        """Return whether the tunnel is open. No bytes of the target can come before the handshake."""
         return 200 <= self.head.status < 300 and not self.excess
 
 
@@ -225,7 +225,7 @@ class ProxiedOpener:
         *,
         http2: bool = False,
     ) -> HttpConnection:
-        """Connect through the proxy; raises FetchError, of which ProxyFailed charges nobody."""
+        """Connect through the proxy. Raise FetchError; a ProxyFailed does not count against the host."""
         self._check(target)
         self._proxies.check(proxy)
         begun = self._access.clock()
@@ -299,7 +299,7 @@ class ProxiedOpener:
 
 
 async def _addresses(proxy: Proxy) -> list[str]:
-    """By the system's resolver, as for any other program: the proxy is the operator's, not the web's."""
+    """Resolve the proxy's name as other programs do, by the system: the proxy is the operator's, not the web's."""
     try:
         return [str(ip_address(proxy.host))]
     except ValueError:

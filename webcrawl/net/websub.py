@@ -181,7 +181,7 @@ class Subscriptions:
                 return
 
     def due(self, now: float, most: int, under_way: Container[str] = ()) -> list[Subscription]:
-        """Those to be asked for now; each one's end is told by `sent`.
+        """Return the subscriptions to request now. The caller reports the end of each by `sent`.
 
         What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
         `under_way`: tokens of those whose end is still to come. They wait for their hubs' turns, and have not failed.
@@ -394,7 +394,7 @@ class HubRequest(ServerConnection):
             self.reply("404 Not Found")
 
     def received(self) -> None:
-        """A push is accepted whether it is believed or not: nobody learns a secret from our answers."""
+        """Accept every push, believed or not: our answers must not reveal a secret."""
         push = Push(self._token, self._said(b"x-hub-signature"), self._said(b"content-type"), bytes(self.body))
         self.body.clear()
         self.reply("202 Accepted")

@@ -215,7 +215,7 @@ class Outputs:
         self._shown.append(call)
 
     def show(self) -> None:
-        """Writes what is buffered, and what is on its way, so that whoever follows a file sees it."""
+        """Write what is buffered and what is on its way, so that readers who follow a file see it."""
         for call in self._shown:
             call()
         self.flush()

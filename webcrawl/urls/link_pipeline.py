@@ -66,7 +66,7 @@ class LinkPipeline:
         return self._max_length == MAX_LENGTH
 
     def use(self, chain: Chain, max_length: int) -> None:
-        """These filters, from the next page on."""
+        """Use these filters from the next page on."""
         self.chain, self._max_length = chain, max_length
         self.requisites = chain.for_requisites() if self._requisites else None
         self._learning = chain.learning()
@@ -125,7 +125,7 @@ class LinkPipeline:
         return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
-        """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""
+        """Return those links, of another drone's, that the filters with a memory let through here too."""
         chain = self._learning
         if not chain.filters:
             return records

@@ -110,7 +110,7 @@ def encoded(data: bytes) -> str:
 
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content, if its owner alone can read it: checked on the open file, which nobody can exchange."""
+    """Return the file's content if only its owner can read it. The open file is checked, which cannot be swapped."""
     with regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & OTHERS:

@@ -67,7 +67,7 @@ class HostLike(Protocol):
 
     @property
     def failures(self) -> int:
-        """In a row."""
+        """The number of failures since the last success."""
 
     @property
     def retired(self) -> int:
@@ -75,11 +75,11 @@ class HostLike(Protocol):
 
     @property
     def pages(self) -> int:
-        """That it has given."""
+        """The number of pages that the host has given."""
 
     @property
     def wall(self) -> WallRow | None:
-        """What is known of its wall."""
+        """The record of its block page, if it shows one."""
 
 
 WALLS = 3  # answers in a row: a host that has given pages before is behind a wall
@@ -95,7 +95,7 @@ class WallRow(NamedTuple):
 
 
 def behind_wall(host: HostLike) -> bool:
-    """True if nobody is let through. A host that has given no page yet is known by its first answer."""
+    """Return whether a host answers with block pages only. Its first answer decides if it has given no page yet."""
     return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
 
 
@@ -206,7 +206,7 @@ class HostRow(NamedTuple):
 
 
 def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
-    """These saved queues, as they are served."""
+    """Return the saved queues in the order in which they are served."""
     by_priority = sorted(ranked, key=lambda one: -one[0])
     before = [saved for priority, saved in by_priority if priority > 0]
     own = [queue] if queue is not None else []

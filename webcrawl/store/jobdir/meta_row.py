@@ -76,7 +76,7 @@ def _as_ports(found: re.Match[str]) -> str:
 
 
 def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
-    """With which spider and settings the crawl was last run; of damaged ones a line in `odd`, or DamagedFile."""
+    """Return the spider and settings of the last run. Damaged ones add a line to `odd`, or raise DamagedFile."""
     try:
         return value(snapshot, TERMS, read_terms, {})
     except DamagedFile:

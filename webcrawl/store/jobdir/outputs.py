@@ -98,7 +98,7 @@ def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[
 
 
 def crc_of(file: BinaryIO, length: int) -> int:
-    """Of so many bytes from its beginning."""
+    """Return the checksum of a file's first bytes, up to the length."""
     crc, left = 0, length
     file.seek(0)
     while left and (piece := file.read(min(PIECE, left))):

@@ -103,7 +103,7 @@ def _mean(name: str, parts: Iterable[RevisitFigures]) -> float:
 
 
 def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
-    """From what `Crawl.stats` or a stats.json has; None of a crawl that fetches nothing again."""
+    """Return the figures in `Crawl.stats` or a stats.json; None if the crawl fetches no page again."""
     if RECORDS not in stats:
         return None
     return RevisitFigures.of({name: stats[PREFIX + name] for name in NUMBERS if PREFIX + name in stats})
@@ -128,7 +128,7 @@ def in_words(figures: RevisitFigures) -> str:
 
 
 def bin_of(seconds: float) -> int:
-    """The place of so many seconds in a histogram."""
+    """Return the place of these seconds in a histogram."""
     return bisect_right(EDGES, seconds)
 
 

@@ -258,7 +258,7 @@ class Chain:
         return Chain([one for one in others if one is not None])
 
     def learning(self) -> Chain:
-        """Those of the filters that learn from what passes, and hold for each host by itself."""
+        """Return the chain of the filters that learn from what passes, and that hold for each host by itself."""
         return Chain([one for one in self.filters if isinstance(one, Remembers) and not isinstance(one, Bounds)])
 
     def within(self, url: str) -> bool:
