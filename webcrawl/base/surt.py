@@ -30,7 +30,7 @@ _IN_QUERY = tuple(
         "cfid=[^&]+&cftoken=[^&]+",
     )
 )
-_SESSION_MARKS = ("id=", "cftoken", "sessionid")  # one of them is in every query that _IN_QUERY matches
+_MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")  # in every query that _IN_QUERY matches, and in few others
 
 
 @lru_cache(64)  # index and table ask for the same one, right after each other
@@ -97,7 +97,7 @@ def _query(query: str) -> str:
     if "%" in query:
         query = _escaped(_unescaped(query))
     query = query.lower()
-    if any(mark in query for mark in _SESSION_MARKS):
+    if _MAY_HAVE_SESSION.search(query) is not None:
         query = _without_sessions(query)
     if "&" in query and len(query) > 1:
         arguments = [tuple(argument.split("=", 1)) for argument in query.split("&")]

@@ -237,7 +237,7 @@ def _request(raw: bytes) -> _Request:
             fields[name] = f"{fields[name]}, {value}" if name in fields else value
     host, path = fields.get("host", ""), words[1]
     if not host or NO_HOST.intersection(host):  # else another part of the URL would say whose request it is
-        raise Unreadable("it has no Host, or one that is none")
+        raise Unreadable("it has no valid Host")
     return _Request(words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields)
 
 

@@ -130,7 +130,7 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
     try:
         private = load_pem_private_key(data, None)
     except TypeError:
-        raise BadKey("it is encrypted, and nobody is there to type a password") from None
+        raise BadKey("the key is encrypted; the crawl cannot ask for a password. Use a key without one") from None
     except (ValueError, UnsupportedAlgorithm):
         raise BadKey("it holds no private key that can be read: PKCS #8 in PEM, or a JWK") from None
     if not isinstance(private, Ed25519PrivateKey):

@@ -147,9 +147,9 @@ def read(data: bytes) -> IndexLine:
         code = int(status) if status.isdecimal() else 0
         is_named = isinstance(url, str) and bool(url.encode()) and _is_file_name(name)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise BadLine(f"no line of an index: {data[:60]!r}") from error
+        raise BadLine(f"not a line of an index: {data[:60]!r}") from error
     if not is_named or not 0 <= offset < MOST or not 0 <= length < MOST:
-        raise BadLine(f"no line of an index: {data[:60]!r}")
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
     mime, digest = str(values.get("mime", "")), str(values.get("digest", ""))
     return IndexLine(key, url, when, code, mime, digest, name, offset, length)
 
@@ -158,7 +158,7 @@ def check(data: bytes) -> IndexLine:
     """The fields of a line in this crawler's own form."""
     found, values = read(data), _parsed(data)[2]
     if not SHAPE.fullmatch(data) or not all(isinstance(values.get(name), str) for name in NAMES):
-        raise BadLine(f"no line of an index: {data[:60]!r}")
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
     return found
 
 
@@ -167,9 +167,9 @@ def _parsed(data: bytes) -> tuple[str, str, dict[str, Any]]:
     try:
         values = json.loads(match[3]) if match is not None else None
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"no line of an index: {data[:60]!r}") from error
+        raise BadLine(f"not a line of an index: {data[:60]!r}") from error
     if match is None or not isinstance(values, dict):
-        raise BadLine(f"no line of an index: {data[:60]!r}")
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
     return match[1].decode("utf-8", "replace"), match[2].decode(), values
 
 
