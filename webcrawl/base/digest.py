@@ -68,7 +68,7 @@ def algorithm(digest: str) -> str:
 
 
 def _halves(letters: int) -> tuple[int, int]:
-    """For numbers of 2 * `letters` letters: a mask of the upper halves, and the factor that moves them apart.
+    """Return, for numbers of 2 * `letters` letters, a mask of the upper halves and the factor that moves them apart.
 
     Adding a number 2^n - 1 times to itself shifts it by n bits.
     """

@@ -6,12 +6,15 @@ MOST = 60  # doublings: no wait is longer than so many of a first one
 
 
 def wait_after(failures: int, first: float, longest: float) -> float:
-    """The wait after so many failures in a row, at least one, for whoever keeps their number."""
+    """Return the wait after this number of failures in a row, which is at least one. The caller keeps the number."""
     return min(first * 2.0 ** min(failures - 1, MOST), longest)
 
 
 class DoublingWait:
-    """The same for whoever keeps the wait: `last`, in seconds, is 0 if there was no failure since the last success."""
+    """A wait that doubles with each failure.
+
+    `last` is in seconds, and 0 if nothing has failed since the last success.
+    """
 
     __slots__ = ("_first", "_longest", "last")
 
@@ -19,10 +22,10 @@ class DoublingWait:
         self._first, self._longest, self.last = first, longest, 0.0
 
     def next(self) -> float:
-        """After one more failure: the first wait, or twice the last one, up to the longest."""
+        """Return the wait after one more failure: the first wait, or twice the last one, up to the longest."""
         self.last = min(2 * self.last, self._longest) or self._first
         return self.last
 
     def reset(self) -> None:
-        """After a success."""
+        """Forget the failures: something has succeeded."""
         self.last = 0.0

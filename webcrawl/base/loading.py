@@ -49,7 +49,7 @@ def install(*libraries: str) -> str:
 
 
 def missing(*libraries: str) -> str:
-    """The line for somebody who needs them."""
+    """Return the line that says which libraries are missing and how to install them."""
     return f"{' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} not installed: {install(*libraries)}"
 
 

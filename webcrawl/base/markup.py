@@ -19,7 +19,7 @@ Child = str | None
 
 
 def text(content: str) -> Html:
-    """Any text: special characters are escaped, and those that nobody sees are spelled out."""
+    """Return the text with special characters escaped and invisible characters spelled out."""
     return Html(escape(readable(content)))
 
 

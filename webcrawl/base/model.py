@@ -333,7 +333,7 @@ class RecordLocation:
 
     @property
     def length(self) -> int:
-        """Of the record, compressed."""
+        """The bytes of the compressed record."""
         if self._length < 0:
             self._written()
         return self._length
@@ -361,7 +361,7 @@ class Withheld(NamedTuple):
 
 
 class PageState:
-    """What the crawl finds out about an answer: each field is written by the stage that decides it.
+    """The findings of the crawl about an answer. Each field is written by the stage that decides it.
 
     The defaults are the class's own, because few answers have more than one or two others.
     """
@@ -439,7 +439,7 @@ class Exchange:
 
     @property
     def names(self) -> KeysView[bytes]:
-        """The names of its headers, in lower case: what is asked for is nearly always something that is not there."""
+        """The names of the headers, in lower case. Most look-ups find nothing."""
         return (self._first or self._by_name()).keys()
 
     def header(self, name: bytes) -> bytes | None:

@@ -213,18 +213,24 @@ def real(found: Any) -> float:
 def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield each name of the user's class that is nearly a hook's, with the hook that the class lacks.
 
-    What the class itself uses, and what it overrides, is no misspelling.
+    A name that the class itself uses, or that overrides one of a base class, is no misspelling.
     """
-    own = [one for one in kind.__mro__ if one is not object and not one.__module__.startswith(BUILT_UPON)]
-    defined = dict.fromkeys(name for one in own for name in vars(one))
-    used = {name for one in own for name in _used_names(one)}
-    overridden = {name for one in kind.__mro__ if one not in own for name in vars(one)}
+    written = [one for one in kind.__mro__ if _is_written_by_user(one)]
+    inherited = [one for one in kind.__mro__ if not _is_written_by_user(one)]
+    defined = dict.fromkeys(name for one in written for name in vars(one))
+    used = {name for one in written for name in _used_names(one)}
+    overridden = {name for one in inherited for name in vars(one)}
+    intended = used | overridden | set(hooks)
     for name in defined:
-        if name[0] == "_" or name in used or name in overridden or name in hooks:
+        if name.startswith("_") or name in intended:
             continue
-        near = get_close_matches(name, hooks, 1, NEAR)
-        if near and near[0] not in defined:
-            yield name, near[0]
+        nearest = get_close_matches(name, hooks, 1, NEAR)
+        if nearest and nearest[0] not in defined:
+            yield name, nearest[0]
+
+
+def _is_written_by_user(kind: type) -> bool:
+    return kind is not object and not kind.__module__.startswith(BUILT_UPON)
 
 
 def _used_names(kind: type) -> Iterator[str]:

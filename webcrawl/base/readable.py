@@ -23,7 +23,7 @@ def short(number: float) -> str:
 
 
 def _rounded(number: float) -> str:
-    """With a decimal below ten, without any from there on."""
+    """Return the number with one decimal below ten, and with none from ten on."""
     return f"{number:.{1 if number < 9.95 else 0}f}"
 
 
@@ -73,7 +73,7 @@ _IGNORED = str.maketrans("", "", "\t\n\r")  # a URL's parser removes them first
 
 
 def url_without_credentials(url: str) -> str:
-    """A URL as somebody wrote it, absolute or not, without what stands before the `@` of its authority."""
+    """Return a URL as it is written, absolute or not, without what stands before the `@` of its authority."""
     if "@" not in url:
         return url
     match = _WITHIN_URL.match(plain := url.translate(_IGNORED))

@@ -30,6 +30,7 @@ _IN_QUERY = tuple(
         "cfid=[^&]+&cftoken=[^&]+",
     )
 )
+_MAY_HAVE_SESSION = re.compile("id=|cftoken|sessionid")  # in every query that _IN_QUERY matches, and in few others
 
 
 @lru_cache(64)  # index and table ask for the same one, right after each other
@@ -62,17 +63,21 @@ def _host(scheme: str, authority: str) -> str:
 
 
 def _path(path: str) -> str:
-    """Without escapes, `//`, `.`, `..`, ASP sessions and the last slash, in lower case."""
-    if "%" in path:
+    """Return the path without escapes, `//`, `.`, `..`, ASP sessions and the last slash, in lower case."""
+    is_escaped = "%" in path
+    if is_escaped:
         path = _unescaped(path)
-        path = _escaped(_stepped(path) if _STEP.search(path) else path)
-    elif _STEP.search(path):
+    if _STEP.search(path):
         path = _stepped(path)
+    if is_escaped:
+        path = _escaped(path)
     path = path.lower()
     if ".aspx" in path and "/(" in path:
         for session in _IN_PATH:
             path = session.sub(r"\1\2", path, count=1)
-    return path[:-1] if path.endswith("/") and len(path) > 1 else path or "/"
+    if len(path) > 1:
+        path = path.removesuffix("/")
+    return path or "/"
 
 
 def _stepped(path: str) -> str:
@@ -88,17 +93,23 @@ def _stepped(path: str) -> str:
 
 
 def _query(query: str) -> str:
-    """Without session numbers, in lower case, its arguments sorted by name and value."""
+    """Return the query without session numbers, in lower case, its arguments sorted by name and value."""
     if "%" in query:
         query = _escaped(_unescaped(query))
     query = query.lower()
-    if "id=" in query or "cftoken" in query or "sessionid" in query:
-        for session in _IN_QUERY:
-            found = session.fullmatch(query)
-            if found is not None:
-                query = found[1] + (found[2] or "")
+    if _MAY_HAVE_SESSION.search(query) is not None:
+        query = _without_sessions(query)
     if "&" in query and len(query) > 1:
-        query = "&".join("=".join(pair) for pair in sorted(tuple(one.split("=", 1)) for one in query.split("&")))
+        arguments = [tuple(argument.split("=", 1)) for argument in query.split("&")]
+        query = "&".join("=".join(argument) for argument in sorted(arguments))
+    return query
+
+
+def _without_sessions(query: str) -> str:
+    for session in _IN_QUERY:
+        found = session.fullmatch(query)
+        if found is not None:
+            query = found[1] + (found[2] or "")
     return query
 
 

@@ -39,7 +39,7 @@ def pack_checked(data: bytes | bytearray) -> bytes:
 
 
 def unpack(frame: bytes, most: int = LARGEST) -> bytes:
-    """Return the data of a frame, at most so many bytes. Raise BadFrame if it is anything else than such a frame."""
+    """Return the data of a frame, up to the limit. Raise BadFrame if these bytes are not one whole frame."""
     try:
         size = zstd.get_frame_info(frame).decompressed_size
         if size is None:

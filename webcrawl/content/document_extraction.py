@@ -39,7 +39,7 @@ PARSER = {"encoding": "utf-8", "collect_ids": False, "remove_comments": True, "r
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What an extractor is given."""
+    """The body that an extractor is given, and what it needs to know of it."""
 
     url: str
     data: bytes

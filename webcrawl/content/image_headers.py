@@ -80,19 +80,30 @@ _BOX = re.compile(r"[\s,]+")
 
 
 def _svg(data: bytes) -> Image | None:
-    head = data[:HEAD]
-    wide = head[:2] in (b"\xff\xfe", b"\xfe\xff")
-    text = head.decode("utf-16" if wide else "latin-1", "replace").removeprefix("\xef\xbb\xbf")
+    """Return the size that the root element states, its viewBox's where it states none."""
+    attributes = _root_attributes(data[:HEAD])
+    if attributes is None:
+        return None
+    width, height = _pixels(attributes.get("width", "")), _pixels(attributes.get("height", ""))
+    box = [_pixels(part) for part in _BOX.split(attributes.get("viewBox", "").strip())]
+    if len(box) == 4:
+        width = box[2] if width is None else width
+        height = box[3] if height is None else height
+    return Image("svg", round(width or 0), round(height or 0))
+
+
+def _root_attributes(head: bytes) -> dict[str, str] | None:
+    """Return width, height and viewBox of the root element, as far as it has them; None if it is no <svg>."""
+    is_wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = head.decode("utf-16" if is_wide else "latin-1", "replace").removeprefix("\xef\xbb\xbf")
     before = _BEFORE.match(text)
     begin = _SVG.match(text, before.end() if before else 0)
-    if begin is None or (end := text.find(">", begin.end())) < 0:
+    if begin is None:
         return None
-    found = {name: one or two for name, one, two in _ATTRIBUTE.findall(text[begin.end() : end])}
-    sizes = [_pixels(found.get(name, "")) for name in ("width", "height")]
-    box = [_pixels(part) for part in _BOX.split(found.get("viewBox", "").strip())]
-    if len(box) == 4:
-        sizes = [size if size is not None else of_box for size, of_box in zip(sizes, box[2:], strict=True)]
-    return Image("svg", *(round(size or 0) for size in sizes))
+    end = text.find(">", begin.end())
+    if end < 0:
+        return None
+    return {name: double or single for name, double, single in _ATTRIBUTE.findall(text[begin.end() : end])}
 
 
 def _pixels(length: str) -> float | None:

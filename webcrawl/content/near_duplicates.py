@@ -26,7 +26,7 @@ Fingerprints = npt.NDArray[np.uint64]
 
 
 class NearDuplicates(NamedTuple):
-    """Of how many pages with a fingerprint how many have another one beside them."""
+    """The number of pages with a fingerprint, and how many of them have a near duplicate."""
 
     pages: int
     near: int  # have another page within the distance
@@ -59,7 +59,7 @@ def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> Nea
 
 
 def _blocks(count: int) -> list[int]:
-    """As many masks, which have all bits between them."""
+    """Return `count` masks that share the bits of a fingerprint between them."""
     ends = [BITS * end // count for end in range(count + 1)]
     return [((1 << high) - 1) ^ ((1 << low) - 1) for low, high in pairwise(ends)]
 
@@ -102,7 +102,10 @@ _TURNS = _mixed(np.arange(64, dtype=np.uint64) * _STEP)
 
 
 def fingerprint(text: str) -> int | None:
-    """Of a text as a reader sees it, such as `page.visible_text`; None for a very short one. Never raises."""
+    """Return the fingerprint of a visible text, such as `page.visible_text`; None if the text is very short.
+
+    Never raise.
+    """
     pairs = np.unique(_pairs(text))
     if len(pairs) < PAIRS:
         return None

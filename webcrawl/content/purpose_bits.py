@@ -135,7 +135,7 @@ class Preferences:
     def forbids(self, purpose: str) -> bool:
         """Return whether the owner does not want the page used for this; ValueError for an unknown purpose."""
         if purpose not in PURPOSES:
-            raise ValueError(f"{purpose!r} is none of {', '.join(PURPOSES)}")
+            raise ValueError(f"unknown purpose {purpose!r}; expected one of {', '.join(PURPOSES)}")
         return purpose in self.forbidden
 
 

@@ -44,7 +44,7 @@ def subtag(declared: str) -> str:
 
 
 def language_of(text: str, declared: str) -> str:
-    """What is declared, unless the text contradicts it; then, or where nothing is, what the text shows.
+    """Return the declared language; if there is none or the text contradicts it, the language that the text shows.
 
     Empty if the text is short or its language unlikely. It is the measure of `contradicts_language`.
     """
@@ -61,7 +61,7 @@ def fits(language: str, wanted: Collection[str]) -> float | None:
 
 
 def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]:
-    """What hreflang says of links, by canonical URL."""
+    """Return what hreflang says of links, by canonical URL."""
     named = [
         (node.attributes.get("href") or "", subtag(node.attributes.get("hreflang") or ""))
         for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]
@@ -135,14 +135,19 @@ class PageScoring:
     def _anchors(self, scorer: Scorer, pages: Sequence[Page]) -> list[dict[str, float]]:
         """Return the scores of each page's anchor texts, by the URLs of the links."""
         anchors = [_anchor_texts(page) for page in pages]
-        texts = dict.fromkeys(text for one in anchors for text in one.values())
-        new = [text for text in texts if text not in self._known]
+        self._learn(scorer, dict.fromkeys(text for one in anchors for text in one.values()))
+        return [self._known_scores(one) for one in anchors]
+
+    def _learn(self, scorer: Scorer, texts: Iterable[str]) -> None:
+        """Have those of these texts scored whose scores are not known; at most KNOWN are remembered."""
+        wanted = [*texts]
+        new = [text for text in wanted if text not in self._known]
         if len(self._known) + len(new) > KNOWN:
             self._known.clear()
-            new = [*texts]
+            new = wanted
         given = scores(scorer, [Document(text, is_anchor=True) for text in new])
-        self._known.update((text, score) for text, (score, _) in zip(new, given, strict=True))
-        return [self._known_scores(one) for one in anchors]
+        for text, (score, _) in zip(new, given, strict=True):
+            self._known[text] = score
 
     def _known_scores(self, texts: Mapping[str, str]) -> dict[str, float]:
         """Return the scores of these texts by their URLs, without those that the scorer gave none."""

@@ -106,7 +106,7 @@ _WITH_VALUES = frozenset(("max-snippet", "max-image-preview", "max-video-preview
 
 
 def robots_tag_directives(headers: Iterable[tuple[bytes, bytes]], agent: str = "") -> frozenset[str]:
-    """Those that hold for all crawlers, and for the one of this name if there is one, in lower case.
+    """Return the directives for all crawlers and for the crawler of this name, in lower case.
 
     One that begins with a crawler's name and a colon is for that crawler alone, and so is all behind it in its header,
     up to the next name. The name may have a version, as in User-Agent; `*` is everybody's.
@@ -216,18 +216,21 @@ LICENSES = 8
 def of_document(words: Collection[str], more: Collection[Said], base: str) -> Preferences:
     """`words`: of robots meta elements; `more`: name and content of others, and addresses of licences."""
     said = {META_ROBOTS: robots_statement(words)}
-    policy, licenses = "", []
+    policy = ""
+    licenses: dict[str, None] = {}
     for name, content in more:
         if name == LICENSE:
-            licenses.append(address(resolved(content, base)))
+            licenses[address(resolved(content, base))] = None
         elif name == META_POLICY:
             policy = policy or address(content)
         elif name == META_RESERVATION:
             said[name] = said.get(name, 0) | tdm_statement(content)
         else:  # the crawler's own name
-            said[name] = said.get(name, 0) | robots_statement(part.strip() for part in content.lower().split(","))
+            directives = [part.strip() for part in content.lower().split(",")]
+            said[name] = said.get(name, 0) | robots_statement(directives)
+    licenses.pop("", None)  # what is no address
+    known = tuple(licenses)[:LICENSES]
     statements = tuple(Statement(DOCUMENT, name, one) for name, one in said.items() if one)
-    known = tuple(dict.fromkeys(filter(None, licenses)))[:LICENSES]
     return Preferences(statements, known, policy) if statements or known or policy else NONE
 
 
@@ -267,7 +270,7 @@ def of_headers(headers: Headers, url: str, agent: str = "", *, image: bool = Fal
 
 
 def _reservation(values: Sequence[bytes]) -> int:
-    """Of several the most restrictive."""
+    """Return the most restrictive of several values."""
     said = 0
     for value in values:
         said |= tdm_statement(value.decode("latin-1"))

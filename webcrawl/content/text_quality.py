@@ -79,19 +79,19 @@ def _share(found: Iterable[bool]) -> float:
 
 
 def _again(parts: Sequence[str]) -> list[str]:
-    """Those that stood there before."""
+    """Return the parts that have occurred before, in their order."""
     first = {part: at for at, part in reversed(list(enumerate(parts)))}
     return [part for at, part in enumerate(parts) if first[part] < at]
 
 
 def _top(words: Sequence[str], size: int) -> int:
-    """Letters in the run of so many words that takes most of them, if it comes more than once."""
+    """Return how many letters one run of `size` words takes at most, over all its places; 0 if none comes twice."""
     runs = Counter(zip(*(words[at:] for at in range(size)), strict=False))
     return max((times * sum(map(len, run)) for run, times in runs.items() if times > 1), default=0)
 
 
 def _repeated(words: Sequence[str], size: int) -> int:
-    """Letters in runs of so many words that came before; none is counted twice."""
+    """Return how many letters are in runs of `size` words that came before. No letter counts twice."""
     ends = [0]
     for word in words:
         ends.append(ends[-1] + len(word))

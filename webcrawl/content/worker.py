@@ -168,7 +168,7 @@ class DocumentWorker:
 
 
 class Job(NamedTuple):
-    """What a process makes of bodies, and how much it may take for that."""
+    """The work that a process does with bodies, and its limits."""
 
     read: Callable[[bytes], Any]  # the answer to a body is a JSON value
     memory: int | None  # bytes of address space; without a limit it may write files, too
@@ -195,7 +195,7 @@ def serve(job: Job) -> None:
 
 
 def _exactly(wire: socket.socket, size: int) -> bytes:
-    """So many bytes; none if the other end is closed."""
+    """Read exactly this number of bytes; return none if the other end is closed."""
     pieces, left = [], size
     while left:
         piece = wire.recv(min(left, 1 << 20))

@@ -42,7 +42,7 @@ class _Family:
 
 
 class Families:
-    """Hears how each attempt to connect ends."""
+    """Learns from the end of each attempt to connect which address family works, and which address of a host."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -52,29 +52,38 @@ class Families:
         self._worst: dict[str, str] = {}  # host -> the address that accepted last and gave no answer
 
     def order(self, addresses: list[str], host: str = "") -> list[str]:
-        """The addresses in the order in which to try them; raises NoFamily if none is worth it for now."""
-        best = self._best.get(host)
+        """Return the addresses in the order in which to try them. Raise NoFamily if none is worth it for now."""
+        best, worst = self._best.get(host), self._worst.get(host)
         if best in addresses:
             addresses = [best, *(address for address in addresses if address != best)]
-        worst = self._worst.get(host)
         if worst in addresses:
             addresses = [*(address for address in addresses if address != worst), worst]
         if not self._broken:
             return addresses
-        good = [address for address in addresses if not self._of[_version(address)].pause.last]
-        bad = [address for address in addresses if self._of[_version(address)].pause.last]
+        good = [address for address in addresses if not self._is_paused(address)]
+        bad = [address for address in addresses if self._is_paused(address)]
         if good or not bad:
             return good + bad
+        return [self._probe(bad[0])]
+
+    def _is_paused(self, address: str) -> bool:
+        return bool(self._of[_version(address)].pause.last)
+
+    def _probe(self, address: str) -> str:
+        """Return the address, by which a broken family is tried once more. Raise NoFamily before the family's time."""
         now = self._clock()
-        number = _version(bad[0])
+        number = _version(address)
         family = self._of[number]
         if now < family.until:
             raise NoFamily(f"{_NAMES[number]} does not work", wait=family.until - now)
         self._pause(family, now)
-        return bad[:1]
+        return address
 
     def is_worth_asking(self, number: int) -> bool:
-        """True if addresses of the family may be of use. Of a broken one a single host is told so at a time."""
+        """Return whether addresses of the family may be of use.
+
+        For a broken family it is true of one host at a time.
+        """
         family, now = self._of[number], self._clock()
         if not family.pause.last:
             return True

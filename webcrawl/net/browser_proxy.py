@@ -136,7 +136,10 @@ class ProxyIdentity:
 
     @classmethod
     def make(cls, now: datetime | None = None) -> ProxyIdentity:
-        """A new key and its certificate. One is enough: the browser is told the key, not an authority's."""
+        """Make a new key and its certificate.
+
+        One certificate is enough: the browser trusts the key, and no authority.
+        """
         key, now = ec.generate_private_key(ec.SECP256R1()), now or datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
@@ -293,7 +296,7 @@ class _Talk:
 
 
 def _has_body(ask: BrowserRequest) -> bool:
-    """True if something follows the head, which nobody reads: the connection ends."""
+    """Return whether a body follows the head. The proxy does not read it, and ends the connection."""
     return any(ask.header(name) not in (b"", b"0") for name in (b"content-length", b"transfer-encoding", b"upgrade"))
 
 
@@ -327,13 +330,15 @@ class SharedResources:
         return told
 
     def keep(self, url: str, ask: BrowserRequest, told: BrowserAnswer, now: float) -> None:
-        """Keeps a whole answer that came now, if it may be used again."""
-        vary = [name.strip().lower() for name in b",".join(_all(told.headers, b"vary")).split(b",") if name.strip()]
+        """Keep a whole answer that came now, if it may be used again."""
+        vary = _varies_by(told.headers)
+        may_be_shared = told.status == 200 and _may_be_shared(ask) and b"*" not in vary
         holds = _holds_for(told.headers, now)
-        if told.status != 200 or not _may_be_shared(ask) or not holds or b"*" in vary:
+        if not may_be_shared or not holds:
             return
         varied = [(name, ask.header(name)) for name in vary]
-        size = len(url) + len(told.body) + EACH + sum(len(one) + len(two) + FIELD for one, two in told.headers + varied)
+        fields = sum(len(name) + len(value) + FIELD for name, value in told.headers + varied)
+        size = len(url) + len(told.body) + EACH + fields
         if size > self._room:
             return
         self._drop(url)
@@ -357,6 +362,12 @@ def _holds_for(headers: Headers, now: float) -> float:
         return fresh_for(headers, now)
     mime = parse((header(headers, b"content-type") or b"").decode("latin-1"))
     return UNSAID if mime is not None and (mime.essence in PARTS or mime.essence.startswith(PART_TYPES)) else 0.0
+
+
+def _varies_by(headers: Headers) -> list[bytes]:
+    """Return the names of the request's headers by which the answer differs, in lower case; `*` is any header."""
+    names = b",".join(_all(headers, b"vary")).split(b",")
+    return [name.strip().lower() for name in names if name.strip()]
 
 
 def _all(headers: Headers, name: bytes) -> list[bytes]:

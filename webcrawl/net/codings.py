@@ -296,7 +296,7 @@ _SLACK = 65536  # bytes that a coding may take beyond what it contains
 
 
 def most_coded(decoded: int) -> int:
-    """Return how many bytes of coded data are read at most for so many decoded bytes: junk may be larger."""
+    """Return how many bytes of coded data are read at most for a limit of decoded bytes: junk may be larger."""
     return 2 * decoded + _SLACK
 
 
@@ -338,7 +338,10 @@ class Decoder:
             self.broken, self.cut = True, not _lacks_checksum(unended)
 
     def grow(self, extra: int) -> None:
-        """Hold so many bytes more, and go on; only with one coding, whose stage keeps what it has not decoded."""
+        """Raise the limit by these bytes and continue.
+
+        Works with one coding only, whose stage keeps what it has not decoded.
+        """
         self._limit += extra
         if self.full:
             self.full = False

@@ -67,6 +67,13 @@ def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool
     return learned or by_page
 
 
+def _refuses_handshake(cause: BaseException | None) -> bool:
+    """Return whether a server has ended the handshake, as one that finds none of its protocols among those offered."""
+    if isinstance(cause, ssl.SSLError):
+        return isinstance(cause, ENDS) or str(cause.reason).endswith(ALERTS)
+    return isinstance(cause, ENDS)
+
+
 class Http2Offers:
     """A server that ends the handshake for HTTP/1.1 gets a second one, with both protocols; the first request too."""
 
@@ -97,11 +104,8 @@ class Http2Offers:
             return True
         if connection is not None:
             return isinstance(error, EmptyAnswer) and not connection.spoken
-        cause = error.__cause__
-        if key in self._chose and self._chose[key] > asyncio.get_running_loop().time():
-            return False
-        refuses = isinstance(cause, ENDS) or (isinstance(cause, ssl.SSLError) and str(cause.reason).endswith(ALERTS))
-        return isinstance(error, TlsFailed) and refuses
+        has_chosen = key in self._chose and self._chose[key] > asyncio.get_running_loop().time()
+        return isinstance(error, TlsFailed) and not has_chosen and _refuses_handshake(error.__cause__)
 
     def may_be_spoken(self, key: Key) -> bool:
         """Return whether a second handshake may show that a server speaks HTTP/2."""
@@ -199,7 +203,7 @@ class Opener:
     async def secure(
         self, connection: HttpConnection, target: RequestTarget, timings: Timings, *, http2: bool = False
     ) -> None:
-        """Start TLS with the target, whoever the connection was made to; raises FetchError."""
+        """Start TLS with the target, on a connection to it or to a proxy. Raise FetchError."""
         start = self._clock()
         try:
             if http2:  # the server may send its first frame before we know of the handshake's end
@@ -266,7 +270,7 @@ class _Certificate:
 
 
 def fingerprint(der: bytes) -> str:
-    """What identifies a certificate, in the form in which browsers and logs of certificates show it."""
+    """Return the fingerprint of a certificate, as browsers and certificate logs show it."""
     return f"sha256:{sha256(der).hexdigest()}"
 
 

@@ -95,7 +95,7 @@ class ConnectionPool:
         return True
 
     def give_up(self) -> None:
-        """Close all idle connections: somebody else needs their descriptors."""
+        """Close all idle connections, because other parts of the crawl need their descriptors."""
         for kept in self._kept.values():
             for connection, _ in kept:
                 connection.abort()
@@ -151,7 +151,7 @@ class Deadlines:
         self._due = 0.0  # the same, in the loop's time
 
     def use(self, bounds: FetchLimits) -> None:
-        """These hold for requests from now on."""
+        """Apply these limits to the following requests."""
         self._bounds = bounds
 
     def add(self, connection: HttpConnection, deadline: float) -> float:

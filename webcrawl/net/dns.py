@@ -139,18 +139,32 @@ class CachingResolver:
             return DnsAnswer(failure=DnsFailure.TIMEOUT)
         async with self._places:
             begun = self._clock()
-            before = self._kept.get(name)
-            # the name was denied a moment ago, and the lookup's own cache would only repeat that
-            denied = before is not None and before[1].failure in WORDS and not self._witnesses.leads(before[1])
-            since = before[0] - DnsFailure.NO_NAME.seconds if before is not None and denied else -FRESH
-            answer = await self._measured(name, self._lookup.check if denied else self._lookup.ask, self._timeout)
-            if denied and answer.failure is None and not answer.addresses:  # an alias that is to be followed
+            denied_at = self._denied_at(name)
+            if denied_at is None:
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
+            else:
+                answer = await self._measured(name, self._lookup.check, self._timeout)
+                if answer.failure is None and not answer.addresses:  # an alias that is to be followed
+                    answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
-        answer = await self._witnesses.confirm(name, answer, since)
-        if answer.failure is not DnsFailure.NO_SOCKET and not (self.silence.on and answer.failure in LATER):
+        answer = await self._witnesses.confirm(name, answer, -FRESH if denied_at is None else denied_at)
+        says_nothing = self.silence.on and answer.failure in LATER
+        if answer.failure is not DnsFailure.NO_SOCKET and not says_nothing:
             self._keep(name, answer)
         return answer
+
+    def _denied_at(self, name: str) -> float | None:
+        """Return when the name was denied; None if it was not.
+
+        The lookup's own cache would only repeat a denial of a moment ago: such a name is checked past that cache.
+        """
+        kept = self._kept.get(name)
+        if kept is None:
+            return None
+        until, answer = kept
+        if answer.failure not in WORDS or self._witnesses.leads(answer):
+            return None
+        return until - DnsFailure.NO_NAME.seconds
 
     def _settle(self, name: str, task: asyncio.Task[DnsAnswer]) -> None:
         """Pass the result, an error or a cancellation on to all callers."""
@@ -201,7 +215,7 @@ class CachingResolver:
             del self._kept[name]
 
     def remember(self, names: Iterable[str]) -> None:
-        """These led to their hosts in a former run."""
+        """Remember names that led to their hosts in a former run."""
         asked = (name for name in names if name not in self._hosts and known_without_asking(name) is None)
         self._witnesses.names.extend(asked)
 

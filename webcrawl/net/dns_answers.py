@@ -175,7 +175,10 @@ class Silence:
                 self._task = asyncio.get_running_loop().create_task(self._watch())
 
     def may_ask(self) -> bool:
-        """True if a name may be asked for. While nobody answers, a known one is, or if there is none, one at a time."""
+        """Return whether a name may be looked up.
+
+        While no server answers, a known name may, or else one name at a time.
+        """
         if not self.on:
             return True
         if self._good or self._clock() < self._next:
@@ -272,15 +275,19 @@ class Witnesses:
             return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
+        """Return whether a denial may be believed: name servers still lead to hosts that were found before."""
         now = self._clock()
-        if not self.names or (now - self._found_at < FRESH and self._found_at >= since):
+        was_found_since = now - self._found_at < FRESH and self._found_at >= since
+        if not self.names or was_found_since:
             return True
         if now - self._lied_at < FRESH:
             return False
         answers = []
         for name in [*self.names]:  # another one may be found meanwhile
-            answers.append(answer := await self._check(name))
-            if self.leads(answer) or (answer.failure is None and not answer.addresses):
+            answer = await self._check(name)
+            answers.append(answer)
+            is_alias = answer.failure is None and not answer.addresses
+            if is_alias or self.leads(answer):
                 self._found()
             if self._found_at >= now:
                 return True

@@ -136,12 +136,9 @@ class Chain:
     addresses: tuple[str, ...] = ()
 
     def follow(self, records: Sequence[DNSRecord]) -> bool:
-        """Follow the records of one answer; False if they lead nowhere."""
+        """Follow the records of one answer; return False if they lead nowhere."""
         start = self.name
-        aliases = {_key(record.name): record for record in records if isinstance(record.data, CNAMERecordData)}
-        while record := aliases.pop(self.name, None):  # pop, so that a loop ends
-            if isinstance(record.data, CNAMERecordData):
-                self.name, self.ttl = _key(record.data.cname), min(self.ttl, record.ttl)
+        self._follow_aliases(records)
         found = [
             (record.data.addr, record.ttl)
             for record in records
@@ -150,6 +147,16 @@ class Chain:
         self.addresses = tuple(address for address, _ in found)
         self.ttl = min([self.ttl, *(ttl for _, ttl in found)])
         return bool(found) or self.name != start
+
+    def _follow_aliases(self, records: Sequence[DNSRecord]) -> None:
+        aliases = {
+            _key(record.name): (_key(record.data.cname), record.ttl)
+            for record in records
+            if isinstance(record.data, CNAMERecordData)
+        }
+        while self.name in aliases:
+            self.name, ttl = aliases.pop(self.name)  # pop, so that a loop ends
+            self.ttl = min(self.ttl, ttl)
 
 
 def _key(name: str) -> str:
@@ -254,7 +261,7 @@ class NameServers:
             raise DnsFailed(f"no name server answers at {channel.servers}")
 
     async def check(self, host: str) -> DnsAnswer:
-        """By a channel of its own, whose cache is empty."""
+        """Look the name up in a channel of its own, whose cache is empty."""
         channel = self._new_channel()
         if channel is None:
             return DnsAnswer(failure=DnsFailure.NO_SOCKET)

@@ -80,7 +80,10 @@ class PortRefused(FetchError, name="port_refused", status=Status.EXCLUDED):
 
 
 class Untried(FetchError, name="untried", status=Status.UNTRIED):
-    """The server was not asked, for a lack on our side: to be tried again after `wait` seconds, charged to nobody."""
+    """The request was not sent, for a local reason.
+
+    It is tried again after `wait` seconds, and counts against no host.
+    """
 
     def __init__(self, message: str, *, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -162,7 +165,7 @@ class EmptyAnswer(ConnectionLost, name="empty_answer"):
 
 
 class Cancelled(FetchError, name="cancelled"):
-    """Somebody else's handler has ended the download itself: the answer is larger than DOWNLOAD_MAXSIZE."""
+    """A download handler of another package has ended the download: the answer is larger than DOWNLOAD_MAXSIZE."""
 
 
 class BadAnswer(FetchError, name="bad_answer", status=Status.CONNECTION_LOST, sign=Sign.LIFE):

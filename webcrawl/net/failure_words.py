@@ -50,20 +50,17 @@ def lack_for_http2(*, secure: bool) -> str:
 
 
 def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
-    """One line. `others`: hosts that may have been meant."""
+    """Return what went wrong, in one line. `others`: hosts that may have been meant."""
     server, said = url.split("/", 3)[2], str(error)[:LOST]
     if isinstance(error, AddressRefused) and error.address:
         return refused_address(error.address, error.reason, host_of(url), error.allowed)
     if isinstance(error, PortRefused):
         return f"{server}: {said}; -s PORTS_ALLOWED= with that port opens it"
     if isinstance(error, Http2Only):
-        lacks = lack_for_http2(secure=url.startswith("https:")) or (
-            "-s HTTP2=needed lets the crawl in" if error.off else ""
-        )
-        return f"{server}: what answers there speaks only HTTP/2{f'; {lacks}' if lacks else UNCHOSEN}"
+        return f"{server}: what answers there speaks only HTTP/2{_way_to_http2(error, url)}"
     if isinstance(error, DnsFailed):
         meant = guess(host_of(url), others) if error.permanent else ""
-        return f"{said}{f'; is {meant} meant?' if meant else ''}"
+        return f"{said}; is {meant} meant?" if meant else said
     if isinstance(error, ConnectFailed):
         return _unconnected(error, server, said)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
@@ -71,6 +68,14 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
     else:
         said = next((words for kind, words in WORDS if isinstance(error, kind)), said)
     return f"{server}: {said}"
+
+
+def _way_to_http2(error: Http2Only, url: str) -> str:
+    """Return what would let the crawl in, to follow the fact that the server speaks only HTTP/2."""
+    lack = lack_for_http2(secure=url.startswith("https:"))
+    if lack:
+        return f"; {lack}"
+    return "; -s HTTP2=needed lets the crawl in" if error.off else UNCHOSEN
 
 
 def _unconnected(error: ConnectFailed, server: str, said: str) -> str:

@@ -101,7 +101,7 @@ class FtpClient:
         self._reach: Reach[Stream] = Reach(access, Stream, "ftp")
 
     def use(self, bounds: FetchLimits) -> None:
-        """These hold for requests from now on."""
+        """Apply these limits to the following requests."""
         self._bounds = bounds
 
     async def fetch(

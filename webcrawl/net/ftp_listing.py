@@ -106,9 +106,10 @@ def entries(listing: bytes, *, mlsd: bool) -> Iterator[FtpEntry]:
 
 
 def mlsd_entry(line: bytes) -> FtpEntry | None:
-    """RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
+    """Return the entry of a line of MLSD, or None if the line has none.
 
-    Pure-FTPd writes a link's target into a fact, with the blanks that it has.
+    RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line. Pure-FTPd writes a
+    link's target into a fact, with the blanks that it has.
     """
     facts, space, name = (b"", b" ", line[1:]) if line.startswith(b" ") else line.partition(b"; ")
     if not space or not name:
@@ -119,12 +120,18 @@ def mlsd_entry(line: bytes) -> FtpEntry | None:
         if match is None:
             return None
         found[match[1].lower()] = match[2]
-    stamp, size = found.get(b"modify"), found.get(b"size", found.get(b"sizd", b""))
+    size = found.get(b"size", found.get(b"sizd", b""))
     if size and not size.isdigit():
         return None
-    if stamp is not None and ((when := _STAMP.fullmatch(stamp)) is None or not is_day(when[1])):
+    if b"modify" in found and not _is_time(found[b"modify"]):
         return None
     return FtpEntry(name, _mlsd_kind(found.get(b"type", b"file").lower()), _number(size))
+
+
+def _is_time(stamp: bytes) -> bool:
+    """Return whether a fact is a time of the calendar, as RFC 3659 2.3 writes one."""
+    found = _STAMP.fullmatch(stamp)
+    return found is not None and is_day(found[1])
 
 
 def list_entry(line: bytes) -> FtpEntry | None:

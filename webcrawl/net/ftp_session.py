@@ -72,9 +72,8 @@ class ReplyReader:
 
     def _read(self, line: bytes) -> Reply | None:
         match = _LINE.match(line)
-        if self._opened:  # RFC 959 4.2: ends at the line that begins with the same code and a space
-            last = match is not None and match[1] == self._opened and line[3:4] in (b"", b" ")
-            if match is None or not last:
+        if self._opened:
+            if match is None or not self._ends(line, match[1]):
                 return None
         elif match is None or match.end() != len(line):
             raise NotFtp(repr(line[:100]))
@@ -82,6 +81,10 @@ class ReplyReader:
             self._opened = match[1]
             return None
         return Reply(int(match[1]), (match[3] or b"").decode("latin-1"))
+
+    def _ends(self, line: bytes, code: bytes) -> bool:
+        """RFC 959 4.2: a reply of several lines ends at the line that begins with the same code and a space."""
+        return code == self._opened and line[3:4] in (b"", b" ")
 
 
 def extended_port(reply: Reply) -> int:

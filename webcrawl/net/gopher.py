@@ -138,7 +138,7 @@ class GopherClient:
         self._reach: Reach[Stream] = Reach(access, Stream, "gopher")
 
     def use(self, bounds: FetchLimits) -> None:
-        """These hold for requests from now on."""
+        """Apply these limits to the following requests."""
         self._bounds = bounds
 
     async def fetch(

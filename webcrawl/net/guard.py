@@ -120,12 +120,18 @@ class AddressGuard:
         if any(number in allowed for allowed in self._allowed6):
             return ""
         translated = _translated(number)
-        wrapped = [*translated, number & _LAST] if number >> 32 & _LAST in ISATAP else translated
-        inside = next((f"wraps {IPv4Address(n)}: {why}" for n in wrapped if (why := self._examine4(n))), "")
-        if inside or translated:
-            return inside
-        special = next((special.name for special in SPECIAL6 if number in special), "")
-        return special or ("" if number in UNICAST6 else "not global unicast")
+        wrapped = [*translated]
+        if number >> 32 & _LAST in ISATAP:
+            wrapped.append(number & _LAST)
+        for inner in wrapped:
+            if reason := self._examine4(inner):
+                return f"wraps {IPv4Address(inner)}: {reason}"
+        if translated:  # packets reach the IPv4 address, which is allowed
+            return ""
+        for special in SPECIAL6:
+            if number in special:
+                return special.name
+        return "" if number in UNICAST6 else "not global unicast"
 
 
 def special_network(text: str) -> str:

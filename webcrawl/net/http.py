@@ -78,7 +78,7 @@ class HttpClient:
         self.counters = Counters()
 
     def use(self, bounds: FetchLimits) -> None:
-        """These hold for requests from now on."""
+        """Apply these limits to the following requests."""
         self._bounds = bounds
         self._deadlines.use(bounds)
 
@@ -326,7 +326,7 @@ _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
 def _is_less(head: Head, request: bytes) -> bool:
-    """True if this brings less than the page, by the head's own word, and nobody has asked for less."""
+    """Return whether the head says that this is less than the page, although the request was for all of it."""
     if head.status == NOT_MODIFIED:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():

@@ -142,18 +142,9 @@ class Session:
         return frame
 
     def _read(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
-        self._frames += 1 + (len(frame) // _SETTING if frame[3] == _SETTINGS else 0)
-        if self._frames > FRAMES + (answer.received // EACH if answer is not None else 0):
-            raise _Broken(HeadTooLong(f"{self._frames} frames"))
-        kind = frame[3]
-        if kind == _GOAWAY:  # h2 would refuse what follows, but the last answer may
+        self._count(frame, answer)
+        if frame[3] == _GOAWAY:  # h2 would refuse what follows, but the last answer may
             return self._goes_away(frame, answer)
-        if kind in (_HEADERS, _CONTINUATION):
-            if not frame[_STREAM] & 1:  # h2 would open it, and look at all that are open with the next one
-                raise _Broken(BadHead("a stream of the server's own, which only a push begins"))
-            self._heads += len(frame)
-            if self._heads > HEADS:
-                raise _Broken(HeadTooLong(f"{self._heads} bytes"))
         try:
             events: Iterable[Event] = self._h2.receive_data(frame)
         except InvalidBodyLengthError:
@@ -167,6 +158,22 @@ class Session:
             found = self._hear(event, answer if message is None else None)
             message = message or found
         return message
+
+    def _count(self, frame: bytes, answer: AnswerParser | None) -> None:
+        """Count a frame. Raise _Broken for too many, for too many bytes of heads, and for a stream that is pushed."""
+        kind = frame[3]
+        self._frames += 1 + (len(frame) // _SETTING if kind == _SETTINGS else 0)
+        allowed = FRAMES + (answer.received // EACH if answer is not None else 0)
+        if self._frames > allowed:
+            raise _Broken(HeadTooLong(f"{self._frames} frames"))
+        if kind not in (_HEADERS, _CONTINUATION):
+            return
+        is_ours = frame[_STREAM] & 1
+        if not is_ours:  # h2 would open it, and look at all that are open with the next one
+            raise _Broken(BadHead("a stream of the server's own, which only a push begins"))
+        self._heads += len(frame)
+        if self._heads > HEADS:
+            raise _Broken(HeadTooLong(f"{self._heads} bytes"))
 
     def _hear(self, event: Event, answer: AnswerParser | None) -> Message | None:
         if isinstance(event, WindowUpdated | RemoteSettingsChanged):
@@ -217,7 +224,7 @@ class Session:
 
 
 class _Broken(Exception):  # noqa: N818 - reads as what it is
-    """What came cannot be read; `error` is that of an answer without a head."""
+    """The bytes received cannot be read. `error` is the one to raise if no head has come."""
 
     def __init__(self, error: FetchError) -> None:
         super().__init__(str(error))

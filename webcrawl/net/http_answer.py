@@ -268,7 +268,7 @@ class AnswerParser:
         raise EmptyAnswer("no byte of answer")
 
     def break_off(self, error: FetchError) -> Message:
-        """What follows cannot be read, for this reason: a truncated message; raises it if the head is incomplete."""
+        """End the message as truncated, because the rest cannot be read. Raise the reason if the head is incomplete."""
         if self._message is None:
             raise error
         self._message.flaws.append("framing")

@@ -57,7 +57,7 @@ FRAME = 4  # bytes around the name and the value of a header: ": " and the end o
 
 
 class CannotListen(OSError):  # noqa: N818 - reads as what it is
-    """Nobody can reach us there; the message is one line."""
+    """The port cannot be opened. The message is one line."""
 
 
 def bound(host: str, port: int, setting: str) -> socket.socket:
@@ -156,7 +156,7 @@ class ServerConnection(asyncio.Protocol):
         return bytes(self._parser.get_method())
 
     def values(self, name: bytes) -> list[bytes]:
-        """Of all headers with this name, in lower case."""
+        """Return the values of all headers with this name, which is in lower case."""
         return [value for one, value in self.headers if one == name]
 
     @property
@@ -177,7 +177,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport.close()
 
     def hold(self, patience: float) -> None:
-        """The answer may take so many seconds from now on, and no other connection ends this one."""
+        """Give the answer these seconds from now on; until then no other connection ends this one."""
         self._others.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()

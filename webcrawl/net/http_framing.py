@@ -104,7 +104,7 @@ class Head:
 
 
 def status_line(status: int) -> bytes:
-    """Of a head that is put together."""
+    """Return the status line of a head that is put together."""
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}\r\n".encode()
 
 

@@ -61,7 +61,7 @@ class Network:
         self.gopher = GopherClient(self.access, bounds)
 
     def change(self, values: Mapping[str, Any]) -> None:
-        """Other bounds for requests that are made from now on."""
+        """Apply changed limits to the following requests."""
         bounds = _bounds(values)
         for client in (self.http, self.ftp, self.gopher):
             client.use(bounds)

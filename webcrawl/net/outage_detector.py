@@ -51,7 +51,10 @@ class FailedDownload:
 
 
 class Detector:
-    """Is told how every download ended; `domain` gives the registered domain of a host."""
+    """Decides by the ends of all downloads whether the local network is out.
+
+    `domain` returns a host's registered domain.
+    """
 
     def __init__(self, domain: Callable[[str], str]) -> None:
         self._domain = domain
@@ -116,15 +119,19 @@ class Detector:
         return True
 
     def _worth(self, failure: FailedDownload, begun: float) -> float:
+        """Return the points by which this failure makes an outage more likely."""
+        is_known = failure.record is HostPast.KNOWN
+        is_new = failure.record is HostPast.NEW
         if failure.sign is Sign.NO_ROUTE:
             return NO_ROUTE
-        if failure.sign is Sign.NO_NAME and failure.record is not HostPast.KNOWN:
+        if failure.sign is Sign.NO_NAME and not is_known:
             return 0.0  # lists are full of names that nobody has
-        new = failure.record is HostPast.NEW
-        if failure.record is HostPast.KNOWN or (new and not self.answered_at):  # nobody has answered so far
+        nothing_answered = not self.answered_at
+        if is_known or (is_new and nothing_answered):
             return self._known_worth()
         # Of a thousand hosts that are asked at once, all dead ones time out at once too: after others have answered.
-        if not new or begun <= self.answered_at or self._new >= NEW_IN_ALL:
+        began_before_an_answer = begun <= self.answered_at
+        if not is_new or began_before_an_answer or self._new >= NEW_IN_ALL:
             return 0.0
         self._new += NEW
         return NEW

@@ -14,7 +14,7 @@ from base64 import b64encode
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from webcrawl.base.doubling import DoublingWait, wait_after
 from webcrawl.base.model import Timings
@@ -43,9 +43,10 @@ _VALUE = re.compile(rb"[ -~]*")
 
 
 def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
-    """The proxy at this URL, whose scheme may be missing; credentials in it count if `auth` is empty.
+    """Return the proxy at this URL, whose scheme may be missing; credentials in it count if `auth` is empty.
 
-    `encoding`: of those.
+    They are sent in this encoding. Raise BadOption if the URL is not that of a proxy, or if its credentials cannot be
+    sent.
     """
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
@@ -57,11 +58,18 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
         raise BadOption(f"proxy {_shown(scheme, host, port)}: only http:// proxies are supported")
     if not host or not host.isascii() or port == 0:
         raise BadOption("proxy: not http://[user:password@]host[:port]")  # not shown: it may contain a password
-    if parts.username and not auth:
-        auth = b"Basic " + b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode(encoding))
+    auth = auth or _basic(parts, encoding)
     if not _VALUE.fullmatch(auth):
         raise BadOption(f"proxy {host}: not credentials that can be sent")
     return Proxy(host, port or _PORT, auth)
+
+
+def _basic(parts: SplitResult, encoding: str) -> bytes:
+    """Return the credentials of a URL as Proxy-Authorization has them; empty if it has none."""
+    if not parts.username:
+        return b""
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return b"Basic " + b64encode(pair.encode(encoding))
 
 
 def whole_url(target: RequestTarget) -> RequestTarget:
@@ -105,7 +113,7 @@ class _Tunnel(Message):
 
     @property
     def reusable(self) -> bool:
-        """True if the tunnel is open; bytes before the handshake can only be somebody else's."""
+        """Return whether the tunnel is open. No bytes of the target can come before the handshake."""
         return 200 <= self.head.status < 300 and not self.excess
 
 
@@ -217,7 +225,7 @@ class ProxiedOpener:
         *,
         http2: bool = False,
     ) -> HttpConnection:
-        """Connect through the proxy; raises FetchError, of which ProxyFailed charges nobody."""
+        """Connect through the proxy. Raise FetchError; a ProxyFailed does not count against the host."""
         self._check(target)
         self._proxies.check(proxy)
         begun = self._access.clock()
@@ -291,7 +299,7 @@ class ProxiedOpener:
 
 
 async def _addresses(proxy: Proxy) -> list[str]:
-    """By the system's resolver, as for any other program: the proxy is the operator's, not the web's."""
+    """Resolve the proxy's name as other programs do, by the system: the proxy is the operator's, not the web's."""
     try:
         return [str(ip_address(proxy.host))]
     except ValueError:

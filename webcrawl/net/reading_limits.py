@@ -173,7 +173,7 @@ PATIENCE = 60.0  # seconds
 
 
 class BodyRoom:
-    """What is left of it, who loads into it, and who waits for some."""
+    """The memory that is left for large bodies, the claims that load into it, and those that wait for it."""
 
     __slots__ = ("_complete", "_free", "_is_stuck", "_loading", "_loop", "_moved", "_returned", "_timer", "_waiting")
 
@@ -199,7 +199,7 @@ class BodyRoom:
         return self._free
 
     def take(self, claim: Claim, wanted: int) -> int:
-        """Give a claim up to so many bytes; return how many it got."""
+        """Give a claim up to `wanted` bytes; return how many it got."""
         self._loading.setdefault(claim)
         got = max(min(wanted, self.free), 0)
         if claim.may_wait and self._may_exceed(claim):
@@ -226,14 +226,14 @@ class BodyRoom:
             self._look()
 
     def give_back(self, taken: int, *, was_loaded: bool) -> None:
-        """Nobody has a body any more. Any thread may call it."""
+        """Take back the room of a body that is garbage. Any thread may call this."""
         self._returned.append((taken, was_loaded))
         if self._waiting and self._loop is not None:
             with suppress(RuntimeError):  # it is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(self._look)
 
     def _may_exceed(self, claim: Claim) -> bool:
-        """Return whether a claim may have more than there is: the eldest, if nobody else will give any back."""
+        """Return whether a claim may exceed the room: the eldest may, if no other claim will give any back."""
         return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
 
     def _move(self) -> None:
@@ -257,7 +257,7 @@ class BodyRoom:
 
 
 class Claim:
-    """What one body has of the room, until its page is finished, or nobody has the body any more."""
+    """The share of the room that one body has, until its page is finished or the body is garbage."""
 
     __slots__ = ("__weakref__", "_is_loaded", "_room", "_spare", "_taken", "held", "may_wait")
 
@@ -309,9 +309,9 @@ class Claim:
 
 
 def claim_of(room: BodyRoom, most: int) -> Claim | None:
-    """Return the claim of a body that may have so many bytes; None if it needs no room."""
+    """Return the claim of a body that may have up to `most` bytes; None if it needs no room."""
     return Claim(room, most - BASE, may_wait=True) if most > BASE else None
 
 
 def _no_claim() -> None:
-    """What a claim is in a copy."""
+    """Return None: a copy of a body has no claim."""

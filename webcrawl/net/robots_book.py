@@ -110,7 +110,7 @@ class RobotsBook:
         return RobotsDecision.ALLOWED
 
     def would_say(self, url: str, now: float) -> RobotsDecision:
-        """The verdict, for whoever watches."""
+        """Return the verdict without recording that the URL was asked about."""
         entry = self._entry(origin_of(url))
         before = (entry.owes, entry.asked) if entry is not None else (False, 0)
         verdict = self.verdict(url, now)
@@ -142,16 +142,16 @@ class RobotsBook:
         return entry.tries if entry is not None else 0
 
     def is_gone(self, url: str) -> bool:
-        """True if nobody should await this URL: its robots.txt has failed several times, and no rules are known."""
+        """Return whether it is useless to await this URL: its robots.txt has failed often, and no rules are known."""
         entry = self._entry(origin_of(url))
         return entry is not None and entry.rules is None and entry.tries >= TRIES
 
     def origins(self, host: str) -> list[str]:
-        """Schemes and ports of a host of whose robots.txt something is known, for whoever watches."""
+        """Return the origins of a host whose robots.txt is known, for commands that inspect a crawl."""
         return self._table.origins(host, ORIGINS)
 
     def in_force(self, origin: str) -> RobotsEntry | None:
-        """The knowledge of an origin's robots.txt, for whoever watches; None if nothing is."""
+        """Return what is known of an origin's robots.txt, for commands that inspect a crawl; None if nothing is."""
         return self._entry(origin)
 
     def try_again(self, origin: str, now: float) -> None:
@@ -161,7 +161,7 @@ class RobotsBook:
             self._keep(origin, replace(entry, until=now, owes=False))
 
     def validators(self, origin: str) -> Validators:
-        """Those of the rules at hand, by which the next request may ask whether they are still right."""
+        """Return the validators of the rules at hand, for a conditional request."""
         entry = self._entry(origin)
         fresh = entry.fresh if entry is not None and entry.rules is not None else None
         if fresh is None or (self._sitemaps and fresh.sitemaps is None):  # a 304 would not name them
@@ -171,25 +171,27 @@ class RobotsBook:
     def answered(self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD) -> Heard:
         """Record the response to a robots.txt request: the last hop's, for the origin of the first hop."""
         before = self._entry(origin)
-        what = meaning(status)
-        if status == NOT_MODIFIED and before is not None and before.rules is not None:
-            what = RobotsEffect.SAME
-        self.counters[what.name.lower()] += 1
+        known_rules = before.rules if before is not None else None
+        effect = meaning(status)
+        if status == NOT_MODIFIED and known_rules is not None:
+            effect = RobotsEffect.SAME
+        self.counters[effect.name.lower()] += 1
         self._table.sweep(now - self._useful)
-        if what is RobotsEffect.SHUT:
+        if effect is RobotsEffect.SHUT:
             self._keep(origin, self._failed(before, now))
-            return Heard(what)
-        if what is RobotsEffect.SAME and before is not None and before.rules is not None:
-            rules, sitemaps, head = before.rules, [], head.completed(before.fresh)
+            return Heard(effect)
+        sitemaps: Sequence[str]
+        if effect is RobotsEffect.SAME and before is not None and known_rules is not None:
+            rules, sitemaps = known_rules, []
+            head = head.completed(before.fresh)
             kept = before.fresh.sitemaps if before.fresh is not None else None
         else:
-            txt = parse(body if what is RobotsEffect.READ else b"", self._agent)
+            txt = parse(body if effect is RobotsEffect.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
         self._keep(origin, RobotsEntry(now + KEEP, rules, fresh=self._fresh(before, rules, now, head, kept)))
-        if self._lazily and (before is None or before.rules is None):
-            sitemaps = []
-        return Heard(what, self._crawl_delay(origin, rules.crawl_delay, now), sitemaps)
+        is_asked_for_later = self._lazily and known_rules is None
+        return Heard(effect, self._crawl_delay(origin, rules.crawl_delay, now), [] if is_asked_for_later else sitemaps)
 
     def _fresh(
         self, before: RobotsEntry | None, rules: Rules, now: float, head: RobotsHead, sitemaps: tuple[str, ...] | None
@@ -237,7 +239,7 @@ class RobotsBook:
         return RobotsEntry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
 
     def _wait(self, tries: int) -> float:
-        """Seconds until the next try after so many."""
+        """Return the seconds until the next try, by the number of tries before it."""
         return wait_after(tries, self._retry_wait, KEEP)
 
     def _crawl_delay(self, origin: str, seconds: float, now: float) -> float:

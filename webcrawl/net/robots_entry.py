@@ -51,12 +51,12 @@ MEANINGS = {2: RobotsEffect.READ, 3: RobotsEffect.OPEN, 4: RobotsEffect.OPEN, 5:
 
 
 def meaning(status: int) -> RobotsEffect:
-    """For an HTTP status or a model.Status; a failure (no address, refused, timeout) shuts."""
+    """Return the effect of an HTTP status or a model.Status. A failure (no address, refused, timeout) shuts."""
     return MEANINGS.get(status // 100, RobotsEffect.SHUT) if status != TOO_MANY else RobotsEffect.SHUT
 
 
 def follows(status: int, hops: int) -> bool:
-    """True if to follow this response's Location after so many hops."""
+    """Return whether to follow this response's Location, by the number of hops before it."""
     return status in REDIRECTS and hops < MAX_HOPS
 
 
@@ -114,7 +114,7 @@ def head_of(exchange: Exchange) -> RobotsHead:
 def look(
     now: float, before: Fresh | None, *, changed: bool, head: RobotsHead, sitemaps: tuple[str, ...] | None
 ) -> Fresh:
-    """After an hour if the rules have just changed, and then at intervals that double up to a day.
+    """Return the next look: an hour after a change of the rules, then at intervals that double up to a day.
 
     With a day begin those of which only one answer is known. What the server says counts within the same bounds.
     """
@@ -290,7 +290,7 @@ def entry_of(until: float, row: bytes, agent: str) -> RobotsEntry | None:
 
 
 def split(row: bytes) -> RowParts:
-    """ValueError for a row that nobody wrote."""
+    """Return the parts of a stored row. Raise ValueError if it is damaged."""
     if not row.startswith(IS_AWAY):
         return _freshness(None, row)
     head, in_force, rules = row[1:].partition(IN_FORCE)

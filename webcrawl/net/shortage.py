@@ -122,7 +122,10 @@ _OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 
 
 class Shortage:
-    """Nobody's fault but ours: whoever gets NoSocket tries again after the pause, and charges no host."""
+    """A local lack of sockets.
+
+    A request that gets NoSocket is tried again after the pause, and counts against no host.
+    """
 
     def __init__(self) -> None:
         self.paused = False

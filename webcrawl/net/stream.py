@@ -126,7 +126,7 @@ async def read_body(
     bandwidth: Bandwidth | None = None,
     claim: Claim | None = None,
 ) -> tuple[bytes, str]:
-    """At most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
+    """Return at most `limit` bytes of body, and why it is truncated, in WARC's words; `deadline` is in the loop's time.
 
     If `complete` recognises the last bytes as an end, the server has `patience` seconds to close or send more. With
     `bounds`, it must send as fast as they say. The bytes count against `bandwidth`, which does not hold them back.

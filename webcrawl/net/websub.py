@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import socket
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from hashlib import blake2b
@@ -41,7 +41,7 @@ class Offer(NamedTuple):
 def offer(
     url: str, headers: Iterable[tuple[bytes, bytes]], entries: Iterable[ListingEntry], site_of: Callable[[str], str]
 ) -> Offer | None:
-    """The offer of a page that came from `url`, by its headers or, if they have none, its content.
+    """Return the offer of a page that came from `url`, by its headers or, if they have none, its content.
 
     A page may call itself only by a name of its own site: else a stranger's hub could speak for it.
     """
@@ -49,12 +49,20 @@ def offer(
     if not hubs:
         hubs = [entry.url for entry in entries if entry.role == "hub"]
         names = names or [entry.url for entry in entries if entry.role == "self"]
-    found = [hub for one in hubs[: 4 * HUBS] if (hub := address(one, url))]
-    if not found:
+    usable = [hub for written in hubs[: 4 * HUBS] if (hub := address(written, url))]
+    if not usable:
         return None
+    return Offer(_own_name(names, url, site_of), list(dict.fromkeys(usable))[:HUBS])
+
+
+def _own_name(names: Sequence[str], url: str, site_of: Callable[[str], str]) -> str:
+    """Return the first of these names that is of the page's site, or the URL itself."""
     home = site_of(url)
-    own = (name for one in names[:HUBS] if (name := address(one, url)) and site_of(name) == home)
-    return Offer(next(own, url), list(dict.fromkeys(found))[:HUBS])
+    for written in names[:HUBS]:
+        name = address(written, url)
+        if name and site_of(name) == home:
+            return name
+    return url
 
 
 def _of_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], list[str]]:
@@ -173,7 +181,7 @@ class Subscriptions:
                 return
 
     def due(self, now: float, most: int, under_way: Container[str] = ()) -> list[Subscription]:
-        """Those to be asked for now; each one's end is told by `sent`.
+        """Return the subscriptions to request now. The caller reports the end of each by `sent`.
 
         What was denied or given up long ago is removed: if the page still names the hub, it is a new beginning.
         `under_way`: tokens of those whose end is still to come. They wait for their hubs' turns, and have not failed.
@@ -386,7 +394,7 @@ class HubRequest(ServerConnection):
             self.reply("404 Not Found")
 
     def received(self) -> None:
-        """A push is accepted whether it is believed or not: nobody learns a secret from our answers."""
+        """Accept every push, believed or not: our answers must not reveal a secret."""
         push = Push(self._token, self._said(b"x-hub-signature"), self._said(b"content-type"), bytes(self.body))
         self.body.clear()
         self.reply("202 Accepted")

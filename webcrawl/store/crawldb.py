@@ -102,7 +102,7 @@ class CrawlDB:
         return db, log
 
     def own(self, folder: Path) -> None:
-        """Locks another folder of the crawl; from now on it must stay where it is."""
+        """Lock another folder of the crawl, which must stay in its place until the crawl ends."""
         if self._lock is not None:
             try:
                 self._lock.add(folder)
@@ -198,7 +198,7 @@ class CrawlDB:
     # -- the checkpoint
 
     def join(self, part: Part, *, first: bool = False) -> None:
-        """Saves `part` with every checkpoint from now on; `first`: before all others, because it may feed them."""
+        """Save `part` with every following checkpoint; `first`: before all others, because it may feed them."""
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
@@ -247,7 +247,7 @@ class CrawlDB:
             self._begin_again()
 
     def go_on(self) -> Iterator[None]:
-        """After a checkpoint: cuts a log that is too long, in slices; the next change would wait for that."""
+        """Shorten a log that is too long, in slices. Call it after a checkpoint, or the next change waits for it."""
         yield from self._log.cut_ahead()
         self._begin_again()
 

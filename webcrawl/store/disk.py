@@ -19,7 +19,10 @@ from typing import BinaryIO
 
 
 def regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, to be read; OSError also for what is none. Checked is what is open, which nobody can exchange."""
+    """Open a file for reading.
+
+    Raise OSError if it is not a regular file: the opened one is checked, so it cannot be swapped.
+    """
     return open(path, "rb", opener=partial(_opened, wanted=stat.S_ISREG))
 
 
@@ -74,7 +77,7 @@ class Disk:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """For work that lasts as long as the disk takes. Within such work it counts once."""
+        """Add the time of a block that waits for the disk to `waited`. Nested blocks count once."""
         before, begun = self.waited, self.clock()
         try:
             yield
@@ -83,7 +86,10 @@ class Disk:
                 self.waited = before + self.clock() - begun
 
     def create(self, path: Path, mode: int = 0o644) -> int:
-        """Opens a new, empty file for reading and writing. FileExistsError if there is one: it may be somebody's."""
+        """Open a new, empty file for reading and writing.
+
+        Raise FileExistsError if there is one: it may be the user's.
+        """
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
 
     def append(self, path: Path) -> int:
@@ -193,7 +199,7 @@ def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
 
 
 def rewrite(path: Path, data: bytes) -> None:
-    """Replaces a file that is written often, so that nobody sees half of it: without a sync, for which a crawl waits.
+    """Replace a file that is written often, so that no reader sees half of it. It is not synced: a crawl would wait.
 
     So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`, which the next
     attempt removes.

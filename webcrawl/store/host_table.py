@@ -14,7 +14,7 @@ CACHED = 4096  # hosts in memory, with and without a row
 
 
 class Value(Protocol):
-    """What is known of one host."""
+    """The knowledge about one host."""
 
     def pack(self) -> bytes: ...
 

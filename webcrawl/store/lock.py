@@ -68,7 +68,7 @@ class Presence:
 
 
 def changed(path: Path, least: int, expected: Identity | None = None) -> str | None:
-    """The harm done to this file, which must have so many bytes; None if there is none.
+    """Return what happened to a file that must have at least these bytes; None if the file is well.
 
     Without an identity, it must be a file at least.
     """
@@ -85,7 +85,10 @@ UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
 def is_held(folder: Path) -> bool:
-    """True if a process has the Lock of this folder. Nothing is made, and nobody who takes it has to wait."""
+    """Return whether a process has the Lock of this folder.
+
+    It creates nothing, and delays no process that takes the lock.
+    """
     return any(map(_is_locked, (folder / LOCK, folder)))
 
 
@@ -160,7 +163,7 @@ class Lock:
 
 
 class FileLock(Lock):
-    """Of one file that is there. Whoever has it may replace the file, and so lets go of what is at its path then."""
+    """The lock of one existing file. Its holder may replace the file; the new file at this path is then not locked."""
 
     def _begin(self, file: Path) -> None:
         self._take(file, os.O_RDWR)

@@ -215,7 +215,7 @@ class Outputs:
         self._shown.append(call)
 
     def show(self) -> None:
-        """Writes what is buffered, and what is on its way, so that whoever follows a file sees it."""
+        """Write what is buffered and what is on its way, so that readers who follow a file see it."""
         for call in self._shown:
             call()
         self.flush()
@@ -268,27 +268,34 @@ class Outputs:
             self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
         self._placed.clear()
+        self._forget_closed()
+
+    def _forget_closed(self) -> None:
         closed = [name for name, output in self._open.items() if output.closed]
-        if closed:
-            self._db.presence.check()  # for the last time of these
+        if not closed:
+            return
+        self._db.presence.check()  # for the last time of these
         for name in closed:
             output = self._open.pop(name)
             self._db.presence.forget(output.path)
             output.release()
 
     def _note(self) -> None:
+        """Note how far each open file is the checkpoint's; a finished file has its final name from now on."""
         marks = {name: output.mark() for name, output in self._open.items()}
         finished = [name for name, output in self._open.items() if output.finished]
         for name in finished:
+            final = name.removesuffix(OPEN)
             self._noted.pop(name, None)
-            marks[name.removesuffix(OPEN)] = marks.pop(name)
-            self._finished.add(name.removesuffix(OPEN))
-            self._db.set(FINISHED + name.removesuffix(OPEN), b"")
+            marks[final] = marks.pop(name)
+            self._finished.add(final)
+            self._db.set(FINISHED + final, b"")
         self._replace(marks)
         changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
+        rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
         if finished:
             self._db.executemany(FORGET, [(name,) for name in finished])
-        self._db.executemany(NOTE, [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()])
+        self._db.executemany(NOTE, rows)
         self._noted.update(changed)
         self._unnamed.update(name.removesuffix(OPEN) for name in finished)
 

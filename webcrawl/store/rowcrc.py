@@ -55,7 +55,7 @@ def ahead(key: int, since: int, data: bytes) -> int:
 
 
 def of_host(name: str, data: bytes) -> int:
-    """Of a row in a table with one value per host (host_table.py)."""
+    """Return the checksum of a row in a table with one value per host (host_table.py)."""
     return crc32(data, crc32(name.encode()))
 
 

@@ -102,7 +102,10 @@ class Run:
         return max(last - first - 1, 0) * PAGE
 
     def first(self, low: int, high: int, most: int) -> Keys:
-        """The first rows with low <= key <= high, at most so many; only pages that may have them are read."""
+        """Return the first rows with low <= key <= high, up to the number given.
+
+        Only pages that may have them are read.
+        """
         first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
         last = min(int(np.searchsorted(self._index, np.uint64(high), "right")), first + 2 + most // PAGE)
         if last <= first:
@@ -110,7 +113,7 @@ class Run:
         return between(self._read(first, last), low, high)[:, :most]
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
-        """For each of these ascending keys (with these second values), whether the file contains it."""
+        """Return for each of these ascending keys (with these second values) whether the file contains it."""
         if keys.dtype != np.uint64:
             raise TypeError(f"keys of {keys.dtype}")  # numpy compares uint64 with int64 as float64: wrong answers
         found = np.zeros(len(keys), np.bool_)
@@ -184,7 +187,7 @@ def between(rows: Keys, low: int, high: int) -> Keys:
 
 
 def contained(needles: Keys, haystack: Keys) -> Mask:
-    """For each of the ascending needles, whether the ascending haystack contains it."""
+    """Return for each of the ascending needles whether the ascending haystack contains it."""
     if len(haystack) == 0:
         return np.zeros(len(needles), np.bool_)
     where = np.searchsorted(haystack, needles)

@@ -45,7 +45,7 @@ FORGET = "DELETE FROM meta WHERE name = ?"
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
-    """What is known of a file that the crawl has written to."""
+    """The length and checksum by which a file that the crawl has written to is recognised."""
 
     length: int  # without what ends the file, such as the bracket of a JSON list
     crc: int  # of the last TAIL bytes before that
@@ -56,7 +56,7 @@ class FileMark:
 
 @dataclass(slots=True)
 class LeftFile:
-    """What a former run has left of a file."""
+    """A file as a former run has left it."""
 
     mark: FileMark
     is_ended: bool = False  # after the run's last checkpoint: all of it is the checkpoint's, or ends the file
@@ -183,7 +183,7 @@ class UserFile:
             self._is_placed = True
 
     def close(self) -> None:
-        """Write the rest. A caller that opened the path again goes on."""
+        """Write the rest. Another caller that has the path open may continue."""
         self.users -= 1
         if self.users:
             return
@@ -334,7 +334,7 @@ class UserFiles:
         self.is_over = True
 
     def flush(self) -> None:
-        """Write what is buffered, so that whoever follows a file sees it."""
+        """Write what is buffered, so that readers who follow a file see it."""
         for file in self._open.values():
             file.flush()
 

@@ -34,7 +34,7 @@ class Birth:
         self._before = _threads()
 
     def wait(self, heard: Callable[[float], bool]) -> None:
-        """Returns when `heard`, which waits for so many seconds, has heard of the thread.
+        """Return when `heard` reports the thread. `heard` waits for the seconds that it is given.
 
         RuntimeError if that never will be: no thread lives that did not live before, or it says nothing for long.
         """

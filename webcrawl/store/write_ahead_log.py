@@ -141,6 +141,11 @@ class _Walk:
     commits_behind: int = 0  # valid frames behind the invalid one that end a transaction
     behind: bool = False  # whether a valid frame follows one of those
 
+    @property
+    def hides_commits(self) -> bool:
+        """True if finished transactions follow the invalid frame, so that the frame is no end that a crash tore."""
+        return self.bad and self.commits_behind > 0 and self.behind
+
 
 def check_log(path: Path) -> Iterator[DamagedFile]:
     """Yields the place from which on finished checkpoints are cut off, if there is one.
@@ -170,11 +175,12 @@ def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
     magic, _, size = struct.unpack_from(">III", head)
     words = np.frombuffer(head[:24], "<u4" if magic == MAGIC else ">u4").astype(np.uint32)
     sums = _sums(words.reshape(1, -1))[0].tolist()
-    if magic not in (MAGIC, MAGIC + 1) or list(struct.unpack_from(">II", head, 24)) != sums:
+    is_log = magic in (MAGIC, MAGIC + 1)
+    if not is_log or list(struct.unpack_from(">II", head, 24)) != sums:
         yield DamagedFile(path, 0, "checksum of the log's header")
         return
     walk = _walk(file, head, size, sums)
-    if walk.committed < synced or (walk.bad and walk.commits_behind and walk.behind):
+    if walk.committed < synced or walk.hides_commits:
         at = HEADER + walk.frames * (FRAME + size)
         yield DamagedFile(path, at, "checksum of a frame: SQLite would drop the checkpoints from here on")
 

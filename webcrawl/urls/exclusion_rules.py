@@ -292,7 +292,10 @@ def _domain(line: str) -> str:
 
 
 class Forgotten:
-    """False if nobody wants to be. A wish that is over is about what was stored before its end."""
+    """The owners' requests to delete what is stored; false if there are none.
+
+    An expired request covers what was stored before its end.
+    """
 
     def __init__(self, records: Iterable[OptOut] = ()) -> None:
         by_end: dict[float, list[OptOut]] = {}

@@ -66,7 +66,7 @@ class LinkPipeline:
         return self._max_length == MAX_LENGTH
 
     def use(self, chain: Chain, max_length: int) -> None:
-        """These filters, from the next page on."""
+        """Use these filters from the next page on."""
         self.chain, self._max_length = chain, max_length
         self.requisites = chain.for_requisites() if self._requisites else None
         self._learning = chain.learning()
@@ -125,7 +125,7 @@ class LinkPipeline:
         return self._fingerprints(self.compared(urls), urls)
 
     def learned(self, records: Sequence[Packed]) -> Sequence[Packed]:
-        """Of links that passed the chain elsewhere, those that its filters with a memory let through here too."""
+        """Return those links, of another drone's, that the filters with a memory let through here too."""
         chain = self._learning
         if not chain.filters:
             return records
@@ -161,14 +161,19 @@ def build_filters(
     domains: RegisteredDomains | None = None,
     last: Sequence[UrlFilter] = (),
 ) -> Chain:
-    """Builds URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them."""
+    """Return URL_FILTERS in their order, without those that the settings leave nothing to do; `last` follow them.
+
+    Raise RulesError if a setting needs a filter that URL_FILTERS lacks.
+    """
+    order = settings["URL_FILTERS"]
     for name, path in NARROWS.items():
-        if settings[name] and settings[name] != "any" and path not in settings["URL_FILTERS"]:
+        narrows = settings[name] and settings[name] != "any"
+        if narrows and path not in order:
             found = f'add "{path}", with null if it is meant to be left out'
             raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
-    wanted = {path: order for path, order in settings["URL_FILTERS"].items() if order is not None}
-    built = [named_filter(path, setup) for path in sorted(wanted, key=wanted.__getitem__)]
+    numbers = {path: number for path, number in order.items() if number is not None}
+    built = [named_filter(path, setup) for path in sorted(numbers, key=numbers.__getitem__)]
     return Chain([*(one for one in built if one is not None), *last])
 
 

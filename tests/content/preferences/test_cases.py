@@ -337,5 +337,5 @@ class TestTogether:
 
     def test_a_purpose_that_does_not_exist(self):
         """Who asks for one is told."""
-        with pytest.raises(ValueError, match="none of archive, search"):
+        with pytest.raises(ValueError, match="unknown purpose 'training'; expected one of archive, search"):
             preferences().forbids("training")

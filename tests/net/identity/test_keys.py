@@ -94,7 +94,7 @@ PASSWORD = BestAvailableEncryption(b"secret")
 OTHERS = {
     "it is an RSA key, not Ed25519": pem_of(rsa.generate_private_key(65537, 2048)),
     "it is an EC key, not Ed25519": pem_of(ec.generate_private_key(ec.SECP256R1())),
-    "it is encrypted": Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, PASSWORD),
+    "the key is encrypted": Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, PASSWORD),
     "no private key that can be read": Ed25519PrivateKey.generate()
     .public_key()
     .public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),

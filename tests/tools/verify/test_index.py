@@ -77,7 +77,7 @@ def test_another_value(job, name):
         pytest.param(lambda lines: lines[::-1], "not sorted", id="order"),
         pytest.param(lambda lines: [lines[1], lines[1]], "a second line for the record at byte", id="twice"),
         pytest.param(
-            lambda lines: [b"x" * (len(lines[0]) - 1), b"\n", *lines[1:]], "no line of an index", id="no line"
+            lambda lines: [b"x" * (len(lines[0]) - 1), b"\n", *lines[1:]], "not a line of an index", id="no line"
         ),
         pytest.param(lambda lines: [b"com" + lines[0][3:], *lines[1:]], "not what the record at byte", id="key"),
     ],

@@ -32,15 +32,15 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
-    """The links of an answer's headers, relative to the URL of the answer, not to the document's base."""
+    """Return the links of an answer's headers, relative to the URL of the answer, not to the document's base."""
     named = [one for one in headers if len(one[0]) in _LENGTHS and one[0].lower() in NAMES]  # twice as fast
     if not named:
         return []
     found: list[FoundLink] = []
     values = [value for name, value in named if len(name) == len("link")]
-    if len(values) < len(named):
-        first = next(value for name, value in named if len(name) != len("link"))
-        forward = refresh(address_text(first[:LONGEST]))
+    refreshes = [value for name, value in named if len(name) != len("link")]
+    if refreshes:
+        forward = refresh(address_text(refreshes[0][:LONGEST]))
         if forward and forward[1]:
             found.append(("refresh", forward[1], "", ""))
     text = address_text(b", ".join(values)[:LONGEST])
@@ -61,7 +61,7 @@ def _kind(rels: list[str], parameters: dict[str, str]) -> str:
 
 
 def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
-    """Those behind a target, the first of each name, and where they end."""
+    """Return the parameters after a target, the first of each name, and where they end."""
     found: dict[str, str] = {}
     while match := _PARAMETER.match(text, at):
         if match[1]:

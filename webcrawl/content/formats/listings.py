@@ -21,7 +21,7 @@ from webcrawl.content.html.link_kinds import FoundLink
 
 @dataclass(slots=True)
 class ListingEntry:
-    """One address, and what may be of use to whoever decides when to fetch it again."""
+    """One address, and what helps to decide when to fetch it again."""
 
     url: str  # as written
     kind: str  # of link: what it is to a crawl
@@ -83,6 +83,11 @@ LOCATIONS = {  # the element that an address is the text of -> role, kind
     "content_loc": ("video", "media"),
     "thumbnail_loc": ("image", "img"),
     "player_loc": ("player", "object"),
+}
+OWNERS_OF_LOC = {  # the element that a <loc> is in -> role, kind
+    "url": ("item", "sitemap"),
+    "sitemap": ("sitemap", "sitemap"),
+    "image": ("image", "img"),
 }
 TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES))
 REGISTERED = "http://www.iana.org/assignments/relation/"  # what a relation's name is short for (RFC 4287 4.2.7.2)
@@ -186,10 +191,8 @@ class _Target:
 
     def _read(self, name: str, parent: str, text: str) -> None:
         if name == "loc":
-            if parent == "image":
-                self._add(text, "image", "img")
-            elif parent in ("url", "sitemap"):
-                self._add(text, "item" if parent == "url" else "sitemap", "sitemap")
+            if parent in OWNERS_OF_LOC:
+                self._add(text, *OWNERS_OF_LOC[parent])
         elif name in LOCATIONS:
             self._add(text, *LOCATIONS[name])
         elif name == "link":

@@ -73,28 +73,31 @@ _ROOTS = {
 
 
 def form_of(content_type: str, body: bytes) -> str:
-    """`sitemap`, `text` (a sitemap too), `feed`, `json` (a feed too), `xlink` or `pdf`; `html` for all the rest."""
+    """Return `sitemap`, `text` (a sitemap too), `feed`, `json` (a feed too), `xlink`, `pdf`, or `html` for others."""
     essence = _essence(content_type)
-    if essence in HTML and not body.startswith(_AS_HTML):
+    is_html = essence in HTML
+    if is_html and not body.startswith(_AS_HTML):
         return "html"
     if is_pdf(content_type, body):
         return "pdf"
     if essence in JSON:
         return "json" if essence == JSON[0] or listings.is_feed(body) else "html"
-    if essence in HTML or essence in PACKED or essence in FEEDS or is_xml(essence):
-        return _of_text(essence, body)
-    return "html"
+    may_be_listing = is_html or essence in PACKED or essence in FEEDS or is_xml(essence)
+    return _of_text(essence, body) if may_be_listing else "html"
 
 
 def _of_text(essence: str, body: bytes) -> str:
+    """Return the form by the root element, else by the media type, else by the lines."""
     found = _ROOTS.get(xml_stream.root_of(body), "")
     if found == "feed" and essence == "application/rdf+xml" and b"purl.org/rss" not in body[: xml_stream.HEAD]:
         return "xlink"  # RDF that is no RSS 1.0
-    if not found and (essence in FEEDS or is_xml(essence)):
-        return "feed" if essence in FEEDS else "xlink"
-    if not found and essence not in HTML and listings.is_list(body):
-        return "text"
-    return found or "html"
+    if found:
+        return found
+    if essence in FEEDS:
+        return "feed"
+    if is_xml(essence):
+        return "xlink"
+    return "text" if essence not in HTML and listings.is_list(body) else "html"
 
 
 def is_pdf(content_type: str, body: bytes) -> bool:

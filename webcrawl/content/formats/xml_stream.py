@@ -114,7 +114,7 @@ class Bases:
             self._stack.pop()
 
     def absolute(self, address: str) -> str:
-        """The address, for whoever knows only the document's base."""
+        """Return the address in a form that needs only the document's base."""
         if self._stack[-1] is self._stack[0] or not self._stack[-1]:
             return address
         return _joined(self._stack[-1], address) or address

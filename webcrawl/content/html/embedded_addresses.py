@@ -139,7 +139,7 @@ def _token() -> re.Pattern[str]:
 
 
 def css_urls(style: str) -> list[str]:
-    """The URLs in document order, unescaped. Those of namespaces are names, which nobody fetches."""
+    """Return the URLs in document order, unescaped. URLs of namespaces are left out: they are names."""
     found: list[str] = []
     for token in _token().finditer(style):
         last = token.lastindex

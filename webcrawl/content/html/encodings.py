@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import webencodings  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -211,7 +212,7 @@ _MARKUP = re.compile(  # with the blanks around it
 
 
 def guess(body: bytes, host: str = "") -> str:
-    """UTF-8 if the body is valid UTF-8, else chardet's guess; if it is unsure, that of browsers' detector.
+    """Return UTF-8 if the body is valid UTF-8, else chardet's guess; if it is unsure, that of browsers' detector.
 
     chardet knows what no browser guesses: DOS's and Mac OS's encodings, UTF-16 and UTF-32 without a mark. It takes
     markup for text, and is the less sure of the text the more markup there is; so it gets none. A few words in other
@@ -229,31 +230,42 @@ def guess(body: bytes, host: str = "") -> str:
         return _by_chardet(body) or _by_browsers(body[:SAMPLE], host)
     if is_utf_8(body):
         return UTF_8
-    text, usual = _MARKUP.sub(b" ", body), _by_browsers(sample(body), host)
-    few = FEW * (len(text) - len(text.translate(None, _HIGH))) < len(text)
-    return usual if few and usual not in LATIN else _by_chardet(text) or usual
+    text = _MARKUP.sub(b" ", body)
+    by_browsers = _by_browsers(sample(body), host)
+    beyond_ascii = len(text) - len(text.translate(None, _HIGH))
+    is_nearly_ascii = FEW * beyond_ascii < len(text)
+    goes_by_few_letters = is_nearly_ascii and by_browsers not in LATIN
+    return by_browsers if goes_by_few_letters else _by_chardet(text) or by_browsers
 
 
 def _by_zeros(body: bytes) -> str:
-    """UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few, or stand anywhere.
+    """Return UTF-16 or UTF-32 by where the zeros of spaces and markup stand; empty if they are few or anywhere.
 
     chardet goes by the letters, and takes some languages for letters of another in the other order of bytes.
     """
-    at = [body[place::4].count(0) for place in range(4)]
-    fours, even, odd = len(body) // 4, at[0] + at[2], at[1] + at[3]
-    if fours and at[3] == fours and at[2] > fours // 2 > at[0]:
-        found = "utf-32-le"
-    elif fours and at[0] == fours and at[1] > fours // 2 > at[3]:
-        found = "utf-32-be"
-    elif FEW_ZEROS < max(even, odd) > 4 * min(even, odd) and max(even, odd) > 2 * fours // RARE_ZEROS:
-        found = "utf-16le" if odd > even else "utf-16be"
-    else:
+    found = _wide_form([body[place::4].count(0) for place in range(4)], len(body) // 4)
+    if not found:
         return ""
     try:
         codecs.getincrementaldecoder(found)().decode(body)
     except UnicodeDecodeError:
         return ""
     return found
+
+
+def _wide_form(zeros: Sequence[int], fours: int) -> str:
+    """Return the form by the zeros at each place of four bytes, of which there are `fours`; empty if it is none."""
+    # Of four bytes of UTF-32 the highest is always zero, and the next one nearly always; the lowest is a letter.
+    if fours and zeros[3] == fours and zeros[2] > fours // 2 > zeros[0]:
+        return "utf-32-le"
+    if fours and zeros[0] == fours and zeros[1] > fours // 2 > zeros[3]:
+        return "utf-32-be"
+    even, odd = zeros[0] + zeros[2], zeros[1] + zeros[3]
+    most, least = max(even, odd), min(even, odd)
+    are_enough = most > FEW_ZEROS and most > 2 * fours // RARE_ZEROS
+    if are_enough and most > 4 * least:
+        return "utf-16le" if odd > even else "utf-16be"
+    return ""
 
 
 def _by_chardet(body: bytes) -> str:

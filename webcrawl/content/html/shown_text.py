@@ -75,7 +75,7 @@ MOST = 1000  # headings, and as many properties: a page may consist of them
 
 @dataclass(slots=True)
 class PageDescription:
-    """Texts have their white space collapsed."""
+    """A document's description of itself. Texts have their white space collapsed."""
 
     language: str = ""  # as declared by the document
     canonical: str = ""  # as written

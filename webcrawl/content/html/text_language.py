@@ -145,11 +145,17 @@ class ScriptCounts:
         if self.is_marked and language != self.language and language in _judged(self.script):
             return False
         if language == "ja":
-            kana, han = self._has("Kana"), self._has("Han")  # Japanese is hardly ever in Han alone
-            return self._are_enough(kana + han) and kana >= MENTIONED * (kana + han)
+            return self._supports_japanese()
         if language in LANGUAGES["Han"] and self.script == "Kana":
             return False
-        return any(language in LANGUAGES.get(script, ()) and self._are_enough(self._has(script)) for script in SCRIPTS)
+        scripts = [script for script in SCRIPTS if language in LANGUAGES.get(script, ())]
+        return any(self._are_enough(self._has(script)) for script in scripts)
+
+    def _supports_japanese(self) -> bool:
+        """Japanese is hardly ever in Han alone."""
+        kana = self._has("Kana")
+        both = kana + self._has("Han")
+        return self._are_enough(both) and kana >= MENTIONED * both
 
     def _has(self, script: str) -> int:
         return self.letters.get(script, 0)
@@ -256,7 +262,7 @@ NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})  #
 
 
 def contradicts(declared: str, text: str) -> bool:
-    """True if a text is surely in another language than the declared one, an IETF tag."""
+    """Return whether a text is surely in another language than the declared one, an IETF tag."""
     if len(text) < ENOUGH:
         return False
     subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
@@ -268,11 +274,19 @@ def contradicts(declared: str, text: str) -> bool:
         return False
     if writing is not None and writing.language:
         return True
-    if not (measures := _measures(text[:LONGEST])):
+    return _detects_another(language, text)
+
+
+def _detects_another(language: str, text: str) -> bool:
+    """Return whether the detector finds another language, far enough before this one, and keeps the two apart."""
+    measures = _measures(text[:LONGEST])
+    if not measures:
         return False
     found = min(measures, key=measures.__getitem__)
-    ahead = measures.get(language, UNLIKELY) - measures[found]
-    return ahead >= (APART if measures[found] <= SURE else FAR) and not any({found, language} <= near for near in NEAR)
+    least = APART if measures[found] <= SURE else FAR
+    if measures.get(language, UNLIKELY) - measures[found] < least:
+        return False
+    return not any({found, language} <= near for near in NEAR)
 
 
 def _measures(text: str) -> dict[str, int]:

@@ -105,7 +105,7 @@ class LexborTree:
         return self.within(lexbor_tree(html).root)
 
     def within(self, root: LexborNode | None) -> Iterable[Element]:
-        """Those of a tree that was parsed so."""
+        """Yield the elements of a tree that was parsed by `lexbor_tree`."""
         return self._find(self._selector, root) if root is not None else ()
 
 
@@ -118,7 +118,7 @@ def lexbor_tree(html: bytes) -> LexborHTMLParser:
 
 
 class KeptTree:
-    """The tree of a document that was parsed to see what it is. Whoever reads the same document next may take it."""
+    """The tree of a document that was parsed to see what it is. The next reader of the same document may take it."""
 
     def __init__(self) -> None:
         self._kept: tuple[bytes, LexborHTMLParser] | None = None
@@ -261,7 +261,10 @@ class _References:
         return b"&amp;"
 
     def _entity(self, name: bytes) -> bytes:
-        """What an entity stands for, with its own references replaced; nothing of one within itself."""
+        """Return what an entity stands for, with its own references replaced.
+
+        An entity within itself stands for nothing.
+        """
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1
             self._expanded[name] = b""

@@ -40,7 +40,7 @@ HINTS = {
 
 
 class ErrorMarks(StrEnum):
-    """Of the table, what an error may say."""
+    """The parts of the table that apply to errors."""
 
     DENIES = "denies"
     GUARDS = "guards"  # by whom, or why
@@ -67,7 +67,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What one search has found: marks in the table's order, and the names of words and hints that are worth a look."""
+    """The result of one search: marks in the table's order, and the names of words and hints that are worth a look."""
 
     marks: list[Mark]
     hints: AbstractSet[str]
@@ -103,7 +103,7 @@ class Marks:
 
     @classmethod
     def read(cls, *paths: Path) -> Self:
-        """These tables, and the package's own after them."""
+        """Return the marks of these tables, and of the package's own after them."""
         return cls([*map(_table, paths), _table(OWN)])
 
     def _add(self, row: Mapping[str, Any]) -> None:
@@ -130,7 +130,7 @@ class Marks:
                     yield mark
 
     def glance(self, beginning: bytes) -> Glance:
-        """What is in a body's beginning, in UTF-8 or ASCII."""
+        """Search the beginning of a body, in UTF-8 or ASCII."""
         found = self._search.Match(beginning)
         if not found:
             return NOTHING

@@ -78,9 +78,10 @@ class Recogniser:
         names: AbstractSet[bytes] | None = None,
         kind: str | None = None,
     ) -> str:
-        """The name, empty for a page. `names`: of the headers in lower case; `kind`: their type, if they are known.
+        """Return the name of what the answer is, empty for a page.
 
-        Most answers cost one look at these names and one search.
+        `names`: of the headers in lower case; `kind`: their type, if they are known. Most answers cost one look at
+        these names and one search.
         """
         marks: list[Mark] = []
         if names is None or not names.isdisjoint(self._marks.header_names):
@@ -91,18 +92,25 @@ class Recogniser:
             kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return self._bare_error(status, body) or BY_STATUS.get(status, PAGE)
-        size = SEARCHED_ERROR_BYTES if status >= 400 else SEARCHED_BYTES
-        glance = self._glance(body[:size], body, kind)
-        matters = len(body) > size or bool(glance.hints)  # of a small page without hints it does not
-        lean = matters and len(body) <= SEARCHED_LEAN_BYTES and _is_lean(body, glance.hints)
-        if lean and len(body) > size:
-            glance = self._glance(body, body, kind)
+        glance, is_lean = self._look(status, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
         if status == BLOCKED:
             return marks[0].kind if marks else BY_STATUS[BLOCKED]
-        if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=lean):
+        if not marks and not self._is_worth_a_look(status, body, glance.hints, lean=is_lean):
             return PAGE
         return self._kind_of_document(status, body, kind, marks)
+
+    def _look(self, status: int, body: bytes, kind: str) -> tuple[Glance, bool]:
+        """Search the beginning of a body, or the whole of a lean one; return what is found, and whether it is lean."""
+        size = SEARCHED_ERROR_BYTES if status >= 400 else SEARCHED_BYTES
+        glance = self._glance(body[:size], body, kind)
+        is_searched = len(body) <= size
+        if is_searched and not glance.hints:  # whether it is lean does not matter
+            return glance, False
+        is_lean = len(body) <= SEARCHED_LEAN_BYTES and _is_lean(body, glance.hints)
+        if is_lean and not is_searched:
+            glance = self._glance(body, body, kind)
+        return glance, is_lean
 
     def _kind_of_document(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
         """The name of an answer that is parsed for it; `kind` is its type."""
@@ -130,7 +138,7 @@ class Recogniser:
         return next((mark.kind for mark in found if mark.fits(status) and not mark.bare), PAGE)
 
     def probe(self, url: str, headers: Headers, body: bytes) -> Probe | None:
-        """What a page shows, to be compared with what other URLs of its host show; None for what is no page."""
+        """Return what a page shows, to compare it with other URLs of its host; None if this is not a page."""
         kind = (header(headers, b"content-type") or b"").decode("latin-1")
         if not body or not markup(kind, body):
             return None
@@ -146,11 +154,14 @@ class Recogniser:
         return self._marks.glance(beginning)
 
     def _is_worth_a_look(self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
-        """Of a page without a mark, return whether it may be something else: then it is parsed."""
-        if status == 429 or (may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES):
+        """Return whether a page without a mark may be something else, and is to be parsed."""
+        is_small_error = may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES
+        if status == 429 or is_small_error:
             return True
-        if hints and _is_hinted(status, body, hints) and (lean or SOFT404 in hints or self._titled(body)):
-            return True
+        if hints and _is_hinted(status, body, hints):
+            says_so = lean or SOFT404 in hints or self._titled(body)
+            if says_so:
+                return True
         return _has_a_page(status) and _is_left_to_scripts(body)
 
     def _titled(self, body: bytes) -> bool:
@@ -281,12 +292,12 @@ def _is_shell(shape: DocumentShape) -> bool:
 
 
 def _has_a_page(status: int) -> bool:
-    """Return whether a body without words says more than this status does: of a redirect it is nobody's page."""
+    """Return whether a body without words says more than this status does. The body of a redirect is not a page."""
     return not 300 <= status < 400 and status not in MISSING
 
 
 def _is_gate(status: int, body: bytes) -> bool:
-    """Return whether scripts without anything else let nobody else through: errors of a site have words."""
+    """Return whether this is a challenge of scripts and nothing else. A site's own errors have words."""
     return status == ACCEPTED or status >= 400 or ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
@@ -303,5 +314,5 @@ def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:
 
 @cache
 def recogniser(*tables: Path) -> Recogniser:
-    """With these tables of marks, and the package's own after them."""
+    """Return a recogniser with these tables of marks, and the package's own after them."""
     return Recogniser(Marks.read(*tables))

@@ -264,7 +264,7 @@ class SelfDescription:
         return not (rule.bears_short_prose and is_short and self._title_and_heading_agree(kind, answer))
 
     def _has_other_subtitle(self, answer: HtmlAnswer) -> bool:
-        """Return whether the title goes on after a colon, and not about a missing page."""
+        """Return whether a title has a second part, after a colon, that is not about a missing page."""
         subtitle = SUBTITLE.search(answer.shape.title)
         return subtitle is not None and not self._marks.words(SOFT404, subtitle[1])
 

@@ -48,7 +48,7 @@ MISSING = frozenset((404, 410))  # the status says everything: the URL has no pa
 
 @dataclass(frozen=True, slots=True)
 class DocumentShape:
-    """Of a document in UTF-8; texts have their white space collapsed."""
+    """The structure of a document in UTF-8. Texts have their white space collapsed."""
 
     title: str
     heading: str  # the first h1
@@ -75,16 +75,15 @@ class DocumentShape:
 
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> DocumentShape:
-        """The shape of a document's tree, which is spoilt."""
+        """Return the shape of a document's tree, which is spoilt."""
         title = tree.css_first("title")
         links = [node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"]
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
-        forms = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
+        counts |= _form_counts(tree)
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
-        body = tree.body
-        blank = not (text or counts["players"]) and (body is None or body.css_first(FLESH) is None)
-        first = tree.css_first("h1")
-        heading = _text(first) if first is not None else ""
+        shows_something = bool(text or counts["players"]) or _has_flesh(tree.body)
+        heading = tree.css_first("h1")
+        heading_text = _text(heading) if heading is not None else ""
         headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
         mounts = tree.css(MOUNTS) if counts["mounts"] else []
         filled = sum(len(node.css(CONTENT)) for node in mounts)
@@ -93,16 +92,12 @@ class DocumentShape:
             beside.decompose()
         return cls(
             title=_text(title) if title is not None else "",
-            heading=heading,
+            heading=heading_text,
             headings="\n".join(headings),
             links=len(links),
-            passwords=forms.count(("input", "password")),
-            forms=sum(tag in ("form", "input") for tag, _ in forms),
-            textareas=sum(tag == "textarea" for tag, _ in forms),
-            fields=sum(tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in forms),
             text=text,
             prose=lines_of(tree.body.text()) if tree.body is not None else "",
-            blank=blank,
+            blank=not shows_something,
             filled=filled,
             images=images,
             **counts,
@@ -185,3 +180,19 @@ class HtmlAnswer:
         """True if this can be what a server sends in place of a page: no login, no editor, few links."""
         is_login = self.has_password_field and self.status < 500
         return not is_login and self.shape.links <= MAX_LINKS and not self.shape.textareas
+
+
+def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
+    """Return how many forms there are, and of each sort of field how many."""
+    elements = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
+    return {
+        "passwords": elements.count(("input", "password")),
+        "forms": sum(tag in ("form", "input") for tag, _ in elements),
+        "textareas": sum(tag == "textarea" for tag, _ in elements),
+        "fields": sum(tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in elements),
+    }
+
+
+def _has_flesh(body: LexborNode | None) -> bool:
+    """Return whether a body has more than scripts and other elements that are not seen."""
+    return body is not None and body.css_first(FLESH) is not None

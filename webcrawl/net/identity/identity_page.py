@@ -24,11 +24,11 @@ class NameLookup(Protocol):
     """Asks name servers."""
 
     async def names(self, address: str) -> tuple[str, ...] | None:
-        """The names of an address; None if nobody can say."""
+        """Return the names of an address; None if no server answers."""
         ...
 
     async def addresses(self, name: str) -> tuple[str, ...] | None:
-        """The addresses of a name, of both families; None if nobody can say."""
+        """Return the addresses of a name, of both families; None if no server answers."""
         ...
 
 

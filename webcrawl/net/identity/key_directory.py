@@ -138,7 +138,8 @@ def _origin(url: str) -> str:
         port = parts.port
     except ValueError as error:
         raise NotPublished(f"{url}: {error}") from error
-    if parts.scheme != "https" or not parts.hostname or parts.username or parts.query or parts.fragment:
+    more = parts.username or parts.query or parts.fragment
+    if parts.scheme != "https" or not parts.hostname or more:
         raise NotPublished(f"{url}: not an https origin, such as https://bot.example.org")
     if parts.path not in ("", "/", PATH):
         raise NotPublished(f"{url}: the directory is at {PATH} of its origin, and nowhere else")

@@ -147,7 +147,7 @@ class _Signature:
 
 
 def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
-    """Those with this tag; raises Unreadable."""
+    """Return the signatures with this tag. Raise Unreadable."""
     try:
         inputs, values = (_dictionary(fields.get(name, "")) for name in ("signature-input", "signature"))
     except ValueError as error:
@@ -186,7 +186,10 @@ def _agent(one: _Signature, field: str) -> Iterator[Finding]:
 
 
 class _Verifier(HTTPMessageVerifier):
-    """Says by whom a message was signed whatever the time: an archived request has expired, and its times are told."""
+    """Verifies who signed a message, without its times: an archived request has expired.
+
+    The times are reported apart.
+    """
 
     def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
         del sig_input, max_age
@@ -234,7 +237,7 @@ def _request(raw: bytes) -> _Request:
             fields[name] = f"{fields[name]}, {value}" if name in fields else value
     host, path = fields.get("host", ""), words[1]
     if not host or NO_HOST.intersection(host):  # else another part of the URL would say whose request it is
-        raise Unreadable("it has no Host, or one that is none")
+        raise Unreadable("it has no valid Host")
     return _Request(words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields)
 
 

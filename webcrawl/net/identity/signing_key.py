@@ -110,7 +110,7 @@ def encoded(data: bytes) -> str:
 
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content, if its owner alone can read it: checked on the open file, which nobody can exchange."""
+    """Return the file's content if only its owner can read it. The open file is checked, which cannot be swapped."""
     with regular(path) as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & OTHERS:
@@ -130,7 +130,7 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
     try:
         private = load_pem_private_key(data, None)
     except TypeError:
-        raise BadKey("it is encrypted, and nobody is there to type a password") from None
+        raise BadKey("the key is encrypted; the crawl cannot ask for a password. Use a key without one") from None
     except (ValueError, UnsupportedAlgorithm):
         raise BadKey("it holds no private key that can be read: PKCS #8 in PEM, or a JWK") from None
     if not isinstance(private, Ed25519PrivateKey):

@@ -111,7 +111,7 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
 
 
 def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
-    """True if somebody holds the lock of this crawl, as far as this system tells; reads the list of all locks.
+    """Return whether a process holds the lock of this crawl, by the system's list of locks if it has one.
 
     To ask for the lock itself would keep a crawl from starting.
     """

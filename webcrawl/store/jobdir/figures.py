@@ -216,10 +216,17 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         if value is not None or key == "reason":
             found[key] = value
     if HIT_RATE in found:
-        known = found.get("links/known", 0)
-        asked = found.get("seen/submitted", 0) + known
-        found[HIT_RATE] = (found.get("seen/cache_hits", 0) + known) / asked if asked else 0.0
-    return {**found, **revisits(each), "drones": [{name: one[name] for name in MAIN if name in one} for one in each]}
+        found[HIT_RATE] = _hit_rate(found)
+    drones = [{name: one[name] for name in MAIN if name in one} for one in each]
+    return {**found, **revisits(each), "drones": drones}
+
+
+def _hit_rate(figures: Mapping[str, Any]) -> float:
+    """Return the share of lookups that the URL caches answered, over all drones."""
+    known = figures.get("links/known", 0)
+    lookups = figures.get("seen/submitted", 0) + known
+    hits = figures.get("seen/cache_hits", 0) + known
+    return hits / lookups if lookups else 0.0
 
 
 def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

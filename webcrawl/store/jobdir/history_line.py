@@ -34,7 +34,7 @@ REVISITS = ("records", "taken", "unchanged", "changed", "gone", "freshness", "ag
 
 
 def interval(age: float) -> float:
-    """Seconds from one line to the next of a crawl that is so many seconds old.
+    """Return the seconds from one line to the next, by the age of the crawl in seconds.
 
     The number of lines grows with the logarithm of the age, and from two and a half days on by 288 a day: a month has
     12,000 of them, a year 110,000.
@@ -89,7 +89,7 @@ class RevisitMoment(NamedTuple):
 
     @property
     def is_estimated(self) -> bool:
-        """False while nobody knows how fresh copies are: if none was fresh, they would have an age."""
+        """False while there is no estimate of how fresh the copies are: if none was fresh, they would have an age."""
         return bool(self.freshness or self.age)
 
     @classmethod

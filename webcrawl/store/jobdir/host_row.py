@@ -19,6 +19,7 @@ ALL, ONE = f"SELECT {COLUMNS} FROM host", f"SELECT {COLUMNS} FROM host WHERE nam
 FIELDS = (float, list, float, int, int, int, str, list, list | None, float | None, bytes | None)  # of `data`
 FAILED = (float, float, int, int, bool, int, float, float, list)  # its failures in a row; older rows lack some
 MORE = (list | bytes, list | None, bytes, bool, list | None, list)  # that only some rows have
+FURTHER_FIELDS = (0, 1, 3, 4, 5, 6)  # how many of MORE a row may have: wall and missing came together
 ORIGIN = (int, str, float, int, int, list | None, list, bytes | None, list)  # one of its origins
 WALL = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
@@ -66,7 +67,7 @@ class HostLike(Protocol):
 
     @property
     def failures(self) -> int:
-        """In a row."""
+        """The number of failures since the last success."""
 
     @property
     def retired(self) -> int:
@@ -74,11 +75,11 @@ class HostLike(Protocol):
 
     @property
     def pages(self) -> int:
-        """That it has given."""
+        """The number of pages that the host has given."""
 
     @property
     def wall(self) -> WallRow | None:
-        """What is known of its wall."""
+        """The record of its block page, if it shows one."""
 
 
 WALLS = 3  # answers in a row: a host that has given pages before is behind a wall
@@ -94,7 +95,7 @@ class WallRow(NamedTuple):
 
 
 def behind_wall(host: HostLike) -> bool:
-    """True if nobody is let through. A host that has given no page yet is known by its first answer."""
+    """Return whether a host answers with block pages only. Its first answer decides if it has given no page yet."""
     return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
 
 
@@ -205,7 +206,7 @@ class HostRow(NamedTuple):
 
 
 def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
-    """These saved queues, as they are served."""
+    """Return the saved queues in the order in which they are served."""
     by_priority = sorted(ranked, key=lambda one: -one[0])
     before = [saved for priority, saved in by_priority if priority > 0]
     own = [queue] if queue is not None else []
@@ -266,34 +267,40 @@ def read(row: Row) -> HostRow:
 
 
 def check(row: Row) -> HostRow:
-    """A row that has nothing wrong in it; ValueError for any other."""
+    """Return the row's fields. Raise ValueError if anything in the row is wrong."""
     found = read(row)
     values = msgpack.unpackb(row[2])
-    if len(values) - len(FIELDS) not in (0, 1, 3, 4, 5, 6) or not all(map(isinstance, values, (*FIELDS, *MORE))):
+    if len(values) - len(FIELDS) not in FURTHER_FIELDS or not _have_types(values, (*FIELDS, *MORE)):
         raise ValueError("no host record")
-    if found.wall is not None and not all(map(isinstance, found.wall, WALL)):
+    if found.wall is not None and not _have_types(found.wall, WALL):
         raise ValueError("no wall")
-    if found.listed is not None and not all(map(isinstance, found.listed, LISTED)):
+    if found.listed is not None and not _have_types(found.listed, LISTED):
         raise ValueError("no sitemaps")
-    if not all(map(_is_origin, values[len(FIELDS) + 5] if found.origins else ())):
+    if found.origins and not all(map(_is_origin, values[len(FIELDS) + 5])):
         raise ValueError("no origin")
     if not all(isinstance(priority, int) and priority for priority, _ in found.ranked):
         raise ValueError("no priority")
-    if not found.name or min(found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages) < 0:
+    amounts = (found.ready_at, *found.times, found.crawl_delay, found.failures, found.pages)
+    if not found.name or min(amounts) < 0:
         raise ValueError("times and counts below nothing")
     if not _is_failed(values[len(FIELDS) - 3]):
         raise ValueError("no failures in a row")
     return found
 
 
+def _have_types(fields: Iterable[Any], types: Iterable[Any]) -> bool:
+    """Return whether each field has the type in its place; the shorter of the two ends the comparison."""
+    return all(map(isinstance, fields, types))
+
+
 def _is_failed(fields: list[Any] | None) -> bool:
-    """True if these are failures in a row, or there are none."""
-    return fields is None or (0 <= len(FAILED) - len(fields) <= 3 and all(map(isinstance, fields, FAILED)))
+    """Return whether these are failures in a row, or None for no failures."""
+    return fields is None or (0 <= len(FAILED) - len(fields) <= 3 and _have_types(fields, FAILED))
 
 
 def _is_origin(fields: list[Any]) -> bool:
-    """True if this is the record of one origin."""
-    return len(fields) == len(ORIGIN) and all(map(isinstance, fields, ORIGIN)) and _is_failed(fields[5])
+    """Return whether this is the record of one origin."""
+    return len(fields) == len(ORIGIN) and _have_types(fields, ORIGIN) and _is_failed(fields[5])
 
 
 def host_rows(snapshot: Snapshot) -> Iterator[Row]:

@@ -62,13 +62,13 @@ def date_of(stamp: str) -> str:
 
 
 def method(request: bytes) -> str:
-    """Of another request than GET, as pywb names it: its answer is not the page of the URL."""
+    """The method of another request than GET, as pywb names it. Its answer is not the page of the URL."""
     word = request.partition(b" ")[0]
     return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
 
 
 def recognised(what: str) -> str:
-    """Of an answer that is not the page of the URL."""
+    """The kind of an answer that is not the page of the URL."""
     return f'"recognised": {quoted(what)}, '
 
 
@@ -76,7 +76,7 @@ TRUNCATED = '"truncated": "'
 
 
 def truncated(why: str) -> str:
-    """Of an answer whose body is not whole, in WARC's words."""
+    """The reason why a body is truncated, in WARC's words."""
     return f'{TRUNCATED}{why}", '
 
 
@@ -136,25 +136,29 @@ class IndexLine(NamedTuple):
 
 
 def read(data: bytes) -> IndexLine:
-    """BadLine for anything else than one record's."""
+    """Return the fields of one record's line. Raise BadLine for anything else."""
     key, when, values = _parsed(data)
     try:
-        status, url, name = str(values.get("status", "")), values["url"], PurePath(values["filename"]).name
-        offset, length = int(values["offset"]), int(values["length"])
-        code, digest = int(status) if status.isdecimal() else 0, str(values.get("digest", ""))
-        sound = isinstance(url, str) and bool(url.encode()) and bool(os.fsencode(name)) and "\0" not in name
+        status = str(values.get("status", ""))
+        url = values["url"]
+        name = PurePath(values["filename"]).name
+        offset = int(values["offset"])
+        length = int(values["length"])
+        code = int(status) if status.isdecimal() else 0
+        is_named = isinstance(url, str) and bool(url.encode()) and _is_file_name(name)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise BadLine(f"no line of an index: {data[:60]!r}") from error
-    if not sound or not 0 <= offset < MOST or not 0 <= length < MOST:
-        raise BadLine(f"no line of an index: {data[:60]!r}")
-    return IndexLine(key, url, when, code, str(values.get("mime", "")), digest, name, offset, length)
+        raise BadLine(f"not a line of an index: {data[:60]!r}") from error
+    if not is_named or not 0 <= offset < MOST or not 0 <= length < MOST:
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
+    mime, digest = str(values.get("mime", "")), str(values.get("digest", ""))
+    return IndexLine(key, url, when, code, mime, digest, name, offset, length)
 
 
 def check(data: bytes) -> IndexLine:
     """The fields of a line in this crawler's own form."""
     found, values = read(data), _parsed(data)[2]
     if not SHAPE.fullmatch(data) or not all(isinstance(values.get(name), str) for name in NAMES):
-        raise BadLine(f"no line of an index: {data[:60]!r}")
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
     return found
 
 
@@ -163,9 +167,9 @@ def _parsed(data: bytes) -> tuple[str, str, dict[str, Any]]:
     try:
         values = json.loads(match[3]) if match is not None else None
     except (ValueError, RecursionError) as error:
-        raise BadLine(f"no line of an index: {data[:60]!r}") from error
+        raise BadLine(f"not a line of an index: {data[:60]!r}") from error
     if match is None or not isinstance(values, dict):
-        raise BadLine(f"no line of an index: {data[:60]!r}")
+        raise BadLine(f"not a line of an index: {data[:60]!r}")
     return match[1].decode("utf-8", "replace"), match[2].decode(), values
 
 
@@ -201,24 +205,24 @@ class CaptureLine(NamedTuple):
 
 
 def read_line(data: bytes) -> CaptureLine | None:
-    """None for what is no page over HTTP: a header of the file, what a browser made of a page. BadLine. Also of CDX.
+    """Return the capture in a line of CDXJ or CDX; None if none of a page over HTTP is there. Raise BadLine.
 
-    Nor is the answer to another request than GET, nor a page that was found unmodified where nothing says of which
-    payload, as in a record of the 304 alone: the capture before it stands.
+    None stands for a header of the file, for what a browser made of a page, and for the answer to another request than
+    GET. It also stands for a page that was found unmodified where nothing says of which payload, as in a record of the
+    304 alone: the capture before it stands.
     """
     if data.startswith((b"!", b" CDX ")) or not data.strip():  # pywb's headers, and CDX's
         return None
-    columns = _CDX.fullmatch(data)
-    when, values = (columns[2].decode(), _named(columns[3])) if columns is not None else _parsed(data)[1:]
+    when, values = _when_and_values(data)
     try:
-        url, status = values["url"], values.get("status", "")
-        if not str(status).isdecimal() or values.get("method", "GET") != "GET":
+        url, status = values["url"], str(values.get("status", ""))
+        if not status.isdecimal() or values.get("method", "GET") != "GET":
             return None
         name, offset = values["filename"], int(values["offset"])
-        named = isinstance(url, str) and isinstance(name, str) and "\0" not in name and bool(os.fsencode(name))
+        is_named = isinstance(url, str) and isinstance(name, str) and _is_file_name(name)
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise BadLine from error
-    if not named or not 0 <= offset < MOST or len(str(status)) > DIGITS:
+    if not is_named or not 0 <= offset < MOST or len(status) > DIGITS:
         raise BadLine
     written = str(values.get("digest", ""))
     digest = normal(written)
@@ -230,8 +234,22 @@ def read_line(data: bytes) -> CaptureLine | None:
     return CaptureLine(visible(url), when, int(status), digest, is_revisit, name, offset, shared)
 
 
+def _when_and_values(data: bytes) -> tuple[str, dict[str, Any]]:
+    """Return the stamp of a line of CDX or CDXJ, and its fields by the names that CDXJ has for them."""
+    columns = _CDX.fullmatch(data)
+    if columns is not None:
+        return columns[2].decode(), _named(columns[3])
+    _, when, values = _parsed(data)
+    return when, values
+
+
+def _is_file_name(name: str) -> bool:
+    """Return whether a file can have this name. Raise ValueError if the name cannot be encoded."""
+    return "\0" not in name and bool(os.fsencode(name))
+
+
 def _named(columns: bytes) -> dict[str, str]:
-    """What a line of CDX says from its third column on, as CDXJ names it; without a place it gets one that is none."""
+    """Return the fields of a line of CDX from its third column on, by CDXJ's names. Without a file, the file is `-`."""
     words = columns.decode("utf-8", "replace").split(" ")
     if len(words) > 8:
         offset, name = words[7:9]

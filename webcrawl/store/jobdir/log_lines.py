@@ -98,7 +98,7 @@ def _are_printable(*columns: Sequence[str]) -> bool:
 
 
 def _is_plain_ascii(data: bytes, separators: int) -> bool:
-    """True if no ASCII character needs escapes, in lines with so many separators; isprintable takes 7 times as long."""
+    """Return whether no ASCII character of the lines needs escapes; isprintable takes 7 times as long."""
     controls = np.count_nonzero(np.frombuffer(data, np.uint8) < 0x20)
     return controls == separators and b"\x7f" not in data and b"\\" not in data
 
@@ -314,20 +314,20 @@ PAGE = 0  # no link's: a fingerprint of 0 is written as 1
 
 
 class UrlTrace:
-    """Hears of the links of each page."""
+    """Writes the fingerprints of the links of each page."""
 
     def __init__(self, fingerprints: Fingerprints, write: Callable[[bytes], object]) -> None:
         self._fingerprints, self._write = fingerprints, write
 
     @classmethod
     def open(cls, output: Output, fingerprints: Fingerprints) -> Self:
-        """Return the trace of a crawl, which goes on where a former run has ended."""
+        """Return the trace of a crawl, which continues that of a former run."""
         if not output.tell():
             output.write(MAGIC)
         return cls(fingerprints, output.write)
 
     def heard(self, page: str, links: Sequence[str]) -> None:
-        """These are the links of a page. Takes 5 us for 40 of them."""
+        """Write the links of a page. Takes 5 us for 40 of them."""
         del page
         words = array("Q", [PAGE, *self._fingerprints(links)])
         if words.count(PAGE) > 1:

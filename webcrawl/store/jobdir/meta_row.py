@@ -76,7 +76,7 @@ def _as_ports(found: re.Match[str]) -> str:
 
 
 def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
-    """With which spider and settings the crawl was last run; of damaged ones a line in `odd`, or DamagedFile."""
+    """Return the spider and settings of the last run. Damaged ones add a line to `odd`, or raise DamagedFile."""
     try:
         return value(snapshot, TERMS, read_terms, {})
     except DamagedFile:
@@ -107,7 +107,7 @@ def _times(data: bytes) -> tuple[float, float]:
 
 
 def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """The small values of known form: key, place in the seeds, counters, state of filters, pipelines and features."""
+    """Yield the small values that lack their form: key, place in the seeds, counters, state of filters and plug-ins."""
     data = snapshot.get(KEY)
     if data is not None and len(data) != KEY_BYTES:
         yield snapshot.damaged(f"table meta, {KEY}: {len(data)} bytes, not {KEY_BYTES}")
@@ -118,15 +118,26 @@ def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
                 mapping(data)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"table meta, {name}: {error}")
+    yield from _check_plugins(snapshot)
+    yield from _check_archive(snapshot)
+
+
+def _check_plugins(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """Yield the states of pipelines and features that cannot be unpacked."""
     named = "SELECT name, value FROM meta WHERE name GLOB 'pipeline.*' OR name GLOB 'feature.*'"
     for name, saved in snapshot.rows(named):
         try:
             msgpack.unpackb(saved, strict_map_key=False)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"table meta, {name}: {error}")
+
+
+def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """Yield the state of the archive if it is not a number and, after a blank, a noted output or nothing."""
     archive = (snapshot.get("warc") or b"0 ").decode(errors="replace")
     number, _, path = archive.partition(" ")
-    if not number.isdecimal() or (path and not list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,)))):
+    is_noted = not path or bool(list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,))))
+    if not number.isdecimal() or not is_noted:
         yield snapshot.damaged(f"table meta, warc: {archive!r} is not a number and a noted output")
 
 

@@ -45,21 +45,24 @@ def each_noted(snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent) -
         if not rowcrc.agrees(rowcrc.output, row):
             yield snapshot.damaged(f"table output, {name}: checksum")
             continue
-        where = PurePosixPath(str(name))
-        if where.is_absolute() or ".." in where.parts or not isinstance(length, int) or length < 0:
-            yield snapshot.damaged(f"table output: {length!r} bytes of {name!r}")
+        name = str(name)
+        if not _is_inside(name) or not isinstance(length, int) or length < 0:
+            yield snapshot.damaged(f"table output: {length!r} bytes of {row[0]!r}")
             continue
-        file = open_noted(jobdir, str(name))
-        if file is None and (f"{FINISHED}{name}" in finished or _finished_since(jobdir, str(name))):
-            yield from absent(str(name).removesuffix(OPEN), length)
-            continue
-        if file is None and _is_converted(jobdir, str(name)):
-            continue
-        if file is None:
+        file = open_noted(jobdir, name)
+        if file is not None:
+            with file:
+                yield from check(Path(file.name), file, name, (length, bytes_crc))
+        elif f"{FINISHED}{name}" in finished or _finished_since(jobdir, name):
+            yield from absent(name.removesuffix(OPEN), length)
+        elif not _is_converted(jobdir, name):
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
-            continue
-        with file:
-            yield from check(Path(file.name), file, str(name), (length, bytes_crc))
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether a file of this name is below the job directory."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
@@ -95,7 +98,7 @@ def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[
 
 
 def crc_of(file: BinaryIO, length: int) -> int:
-    """Of so many bytes from its beginning."""
+    """Return the checksum of a file's first bytes, up to the length."""
     crc, left = 0, length
     file.seek(0)
     while left and (piece := file.read(min(PIECE, left))):

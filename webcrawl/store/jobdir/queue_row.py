@@ -54,7 +54,7 @@ def cut(data: bytes, start: int, share: int) -> int:
 
 
 def some(data: bytes | bytearray, at: int, most: int) -> list[bytes]:
-    """At most so many records from `at` on."""
+    """Return the records from `at` on, up to the number given."""
     found: list[bytes] = []
     while at < len(data) and len(found) < most:
         start, at = bounds(data, at)

@@ -84,19 +84,26 @@ ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
 
 
 def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
-    """The figures of crawls that share the web between them, as those of one."""
+    """Return the figures of crawls that share the web between them, as those of one."""
     parts = [*each]
-    known = [one for one in parts if one.sampled]  # of others nobody knows how fresh their copies are
-    records = sum(one.records for one in known) or 1
     found: dict[str, Any] = {name: sum(getattr(one, name) for one in parts) for name in NUMBERS}
-    found |= {name: sum(one.records * getattr(one, name) for one in known) / records for name in MEANS}
+    found |= {name: _mean(name, parts) for name in MEANS}
     for name in HISTOGRAMS:
-        found[name] = [sum(bins) for bins in zip(*(getattr(one, name) for one in parts), strict=True)]
+        histograms = [getattr(one, name) for one in parts]
+        found[name] = [sum(bins) for bins in zip(*histograms, strict=True)]
     return RevisitFigures.of(found)
 
 
+def _mean(name: str, parts: Iterable[RevisitFigures]) -> float:
+    """Return the mean by records, over the crawls that have estimates; 0 if none has."""
+    estimated = [one for one in parts if one.sampled]
+    records = sum(one.records for one in estimated) or 1
+    weighted: float = sum(one.records * getattr(one, name) for one in estimated)
+    return weighted / records
+
+
 def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
-    """From what `Crawl.stats` or a stats.json has; None of a crawl that fetches nothing again."""
+    """Return the figures in `Crawl.stats` or a stats.json; None if the crawl fetches no page again."""
     if RECORDS not in stats:
         return None
     return RevisitFigures.of({name: stats[PREFIX + name] for name in NUMBERS if PREFIX + name in stats})
@@ -121,7 +128,7 @@ def in_words(figures: RevisitFigures) -> str:
 
 
 def bin_of(seconds: float) -> int:
-    """The place of so many seconds in a histogram."""
+    """Return the place of these seconds in a histogram."""
     return bisect_right(EDGES, seconds)
 
 

@@ -34,17 +34,27 @@ class DepthFilter:
         return True
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        if self.per_host is None:
+        if self.per_host is None or not origin.url:
             return self._within_limits(urls, origin)
-        own = {url: limit for url in urls if (limit := self.per_host[host_of(url)]) is not None}
-        if not own or not origin.url:
+        limits = self._own_limits(urls, self.per_host, origin)
+        if not limits:
             return self._within_limits(urls, origin)
-        home = self._domains(host_of(origin.url))
-        inside = {url: limit for url, limit in own.items() if self._domains(host_of(url)) == home}
-        here = origin.depth if self._from_start or not origin.path else steps(origin.path)
-        kept = {url for url, limit in inside.items() if here <= limit}
-        kept.update(self._within_limits([url for url in urls if url not in inside], origin))
+        depth = origin.depth if self._from_start or not origin.path else steps(origin.path)
+        kept = {url for url, limit in limits.items() if depth <= limit}
+        others = [url for url in urls if url not in limits]
+        kept.update(self._within_limits(others, origin))
         return [url for url in urls if url in kept]
+
+    def _own_limits(self, urls: list[str], per_host: Mapping[str, int | None], origin: Origin) -> dict[str, int]:
+        """Return the limit of each link within its page's site whose host has a limit of its own."""
+        limits = {}
+        home = self._domains(host_of(origin.url))
+        for url in urls:
+            host = host_of(url)
+            limit = per_host[host]
+            if limit is not None and self._domains(host) == home:
+                limits[url] = limit
+        return limits
 
     def _within_limits(self, urls: list[str], origin: Origin) -> list[str]:
         deepest, path = self._deepest, origin.path
@@ -52,12 +62,12 @@ class DepthFilter:
             return urls
         if not path or self._from_start:
             return []
-        here = steps(path)
-        within = here <= deepest
-        others = sites(path) < deepest or (path[-1] == "R" and not here)  # such a redirect enters none (`entered`)
-        if within and others:
-            return urls
-        if not within and not others:
-            return []
-        domains, home = self._domains, self._domains(host_of(origin.url))
-        return [url for url in urls if (domains(host_of(url)) == home) == within]
+        depth_in_site = steps(path)
+        is_redirect_of_entry = path[-1] == "R" and not depth_in_site  # it enters no further site (`entered`)
+        may_stay = depth_in_site <= deepest
+        may_leave = sites(path) < deepest or is_redirect_of_entry
+        if may_stay == may_leave:
+            return urls if may_stay else []
+        domains = self._domains
+        home = domains(host_of(origin.url))
+        return [url for url in urls if (domains(host_of(url)) == home) == may_stay]

@@ -96,7 +96,7 @@ class ExclusionFilter:
 
 
 class CommandedFilter:
-    """The last of every chain; it has no rules until somebody excludes something."""
+    """The last filter of every chain. It has no rules until the operator excludes something."""
 
     name = "commanded"
 
@@ -107,7 +107,7 @@ class CommandedFilter:
 
     @property
     def rules(self) -> list[str]:
-        """Those that hold."""
+        """The rules that hold now."""
         now = self._clock()
         return [one.rule for one in self.records if one.holds(now)]
 

@@ -209,19 +209,29 @@ def quiet(memory: int = MEMORY) -> re2.Options:
 Keep = Callable[[list[str], Origin], list[str]]
 
 
+def _refuse_equal_names(names: list[str]) -> None:
+    """Raise RulesError if two filters have one name: links are counted by these names."""
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(twice)}")
+
+
+def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:
+    """Return runs of neighbours in the chain: those that one screen tells which URLs to look at, and the others."""
+    stages: list[tuple[Lines | None, list[tuple[str, Keep]]]] = []
+    for is_screened, neighbours in groupby(filters, lambda one: isinstance(one, Suspects)):
+        run = [*neighbours]
+        screen = _screen(run) if is_screened else None
+        stages.append((screen, [(one.name, keep_of(one)) for one in run]))
+    return stages
+
+
 class Chain:
     """Passes a batch through the filters in order; a filter never sees what an earlier one dropped."""
 
     def __init__(self, filters: Sequence[UrlFilter]) -> None:
-        names = [one.name for one in filters]
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(twice)}")
+        _refuse_equal_names([one.name for one in filters])
         self.filters = tuple(filters)
-        self._stages = [
-            (_screen(group) if screened else None, [(one.name, keep_of(one)) for one in group])
-            for screened, found in groupby(filters, lambda one: isinstance(one, Suspects))
-            if (group := list(found))
-        ]
+        self._stages = _stages(filters)
         self._rejects = [one.reject for one in filters if isinstance(one, Rechecks)]
         self._remembers = {one.name: one for one in filters if isinstance(one, Remembers)}
 
@@ -248,7 +258,7 @@ class Chain:
         return Chain([one for one in others if one is not None])
 
     def learning(self) -> Chain:
-        """Those of the filters that learn from what passes, and hold for each host by itself."""
+        """Return the chain of the filters that learn from what passes, and that hold for each host by itself."""
         return Chain([one for one in self.filters if isinstance(one, Remembers) and not isinstance(one, Bounds)])
 
     def within(self, url: str) -> bool:
