@@ -35,6 +35,7 @@ from webcrawl.tools.report.report_page import LiveReport
 Call = Callable[[], Coroutine[Any, Any, Any]]
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
+MOST_URGENT_FIRST = ("silent", "running", "stopping", "paused", "killed", "new")  # states of a hive's drones
 AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
 
 
@@ -108,20 +109,30 @@ def _left(jobdir: Path, now: float) -> Sample:
 
 
 def together(drones: Mapping[str, Sample]) -> Sample:
-    """A hive: the sums of its drones, and the state that most concerns an operator."""
+    """Return the sample of a hive: the sums of its drones, and the state that most concerns an operator."""
     samples = [*drones.values()]
-    plain = [{name: value for name, value in one.figures.items() if name != "statistics"} for one in samples]
+    states = {sample.state for sample in samples}
+    state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
+    at = max((sample.at for sample in samples), default=time.time())
+    return Sample(at, state, _hive_figures(samples), _hive_note(samples, state), drones)
+
+
+def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the sums. A figure that pages read is there, though no drone has it."""
+    plain = [{name: value for name, value in sample.figures.items() if name != "statistics"} for sample in samples]
     figures = {"mix": {}, "milliseconds": [], "levels": [], "in_force": [], "trouble": "", **merged(plain)}
     figures["mix"] = {kind: figures["mix"].get(kind, 0) for kind in KINDS}
-    states = [one.state for one in samples]
-    state = next(
-        (one for one in ("silent", "running", "stopping", "paused", "killed", "new") if one in states), "stopped"
-    )
-    away = [one for one in samples if one.runs]
-    note = f"{len(away)} of {len(samples)} drones run here" if 0 < len(away) < len(samples) else ""
-    if not away:
-        note = next((one.note for one in samples if one.state == state), "")
-    return Sample(max((one.at for one in samples), default=time.time()), state, figures, note, drones)
+    return figures
+
+
+def _hive_note(samples: Sequence[Sample], state: str) -> str:
+    """Return how many drones run if not all do, or the note of a drone in this state if none runs."""
+    running = sum(1 for sample in samples if sample.runs)
+    if not running:
+        return next((sample.note for sample in samples if sample.state == state), "")
+    if running < len(samples):
+        return f"{running} of {len(samples)} drones run here"
+    return ""
 
 
 def _saved(jobdir: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from itertools import chain
@@ -207,32 +207,37 @@ class Source:
         first = drones[0]
         clean = all(drone.clean for drone in drones)
         times = [drone.at for drone in drones]
-        urls, hosts = zip(*(drone.aside for drone in drones), strict=True)
+        free = [drone.free for drone in drones if drone.free is not None]
+        aside_urls, aside_hosts = zip(*(drone.aside for drone in drones), strict=True)
         whole = cls(
             jobdir=jobdir,
             key=first.key,
             statistics=joined([drone.statistics for drone in drones], first.key),
             complete=all(drone.complete for drone in drones),
-            counters=sum((drone.counters for drone in drones), Counter[str]()),
-            filtered=sum((drone.filtered for drone in drones), Counter[str]()),
-            frontier=sum((drone.frontier for drone in drones), Counter[str]()),
+            counters=_sum_of(drone.counters for drone in drones),
+            filtered=_sum_of(drone.filtered for drone in drones),
+            frontier=_sum_of(drone.frontier for drone in drones),
             terms=_terms(drones),
             seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,  # a seed is read by all, and belongs to one
             outputs={},
             state=State.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
-            aside=(sum(urls), sum(hosts)),
+            aside=(sum(aside_urls), sum(aside_hosts)),
             clean=clean,
             at=max(times) if clean else min(times),
-            free=min((drone.free for drone in drones if drone.free is not None), default=None),
+            free=min(free, default=None),
             stats=merged(_end_of(drone.stats) for drone in drones),
-            odd=[f"{drone.jobdir.name}: {one}" for drone in drones for one in drone.odd],
+            odd=[f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd],
             drones=[*drones],
             revisits=of_hive(drone.revisits for drone in drones),
         )
         if whole.statistics.hosts.level and len({drone.key for drone in drones}) > 1:
             whole.odd.append("the drones have different hash keys, so the figures of small hosts are wrong")
         return whole
+
+
+def _sum_of(counters: Iterable[Counter[str]]) -> Counter[str]:
+    return sum(counters, Counter())
 
 
 def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,7 +298,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return how many bytes the disk of a folder has free, or None if nobody can say."""
+    """Return how many bytes are free on the disk of a folder, or None if the system does not tell."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -213,17 +214,18 @@ class TableReader:
         self._crawl, self._db, self._lose = crawl, db, lose
 
     def read(self, left: Left) -> Iterator[int]:
-        """Submits the links of each page; yields after each, with their number."""
+        """Submit the links of each page. Yield their number after each page."""
         new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
         for path in new:
-            for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
-                found = pages.link_of(page)
-                if found is None and not left.clean:  # its row may be in a file that is not finished
+            rows = _rows(path, "from_url", "to_url", "kind", "followed")
+            for url, links in groupby(rows, key=itemgetter(0)):
+                page = pages.link_of(url)
+                if page is None and not left.clean:  # its row may be in a file that is not finished
                     logger.warning("%s: the crawl runs, or was killed: %s is left for later", left.jobdir, path.name)
                     return
-                found = found or Link(page, seed=page)
-                yield self._page(found, [(url, kind) for _, url, kind, followed in links if followed])
+                followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
+                yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):

@@ -118,18 +118,25 @@ class LogFile:
                     yield found
 
     def _note(self, file: BinaryIO, begin: int, end: int, looked: Looked) -> None:
+        """Note the lines of the wanted URLs between two places, by their own place in the file."""
+        if begin >= end:
+            return
         wanted = {visible(url).encode("ascii"): url for url in looked.lines}
-        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
-        for at, piece in pieces_between(file, begin, end) if begin < end else ():
+        for at, piece in pieces_between(file, begin, end):
             if len(wanted) <= FEW and not any(url in piece for url in wanted):
-                continue
+                continue  # a search in the whole piece is faster than splitting it into lines
             place = at
             for line in piece.split(b"\n"):
-                fields = line.split(separator, self._column + 1)
-                url = wanted.get(fields[self._column]) if len(fields) > self._column else None
+                url = wanted.get(self._field(line))
                 if url is not None:
                     looked.lines[url][place] = line
                 place += len(line) + 1
+
+    def _field(self, line: bytes) -> bytes:
+        """Return the field that has the URL; empty if the line is too short."""
+        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
+        fields = line.split(separator, self._column + 1)
+        return fields[self._column] if len(fields) > self._column else b""
 
 
 class Indexes:

@@ -37,17 +37,20 @@ class Gathering:
         self._deep = deep
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
-        """Return the facts about each of these. `live`: what the running crawl says, by canonical URL."""
-        found = [Facts(one, self._source.form(one), ahead=self._source.ahead) for one in asked]
+        """Return the facts about each of these URLs, in their order. A text that is no URL has none.
+
+        `live`: what the running crawl reports, by canonical URL.
+        """
+        found = [Facts(text, self._source.form(text), ahead=self._source.ahead) for text in asked]
         some = [facts for facts in found if facts.url]
-        if not some:
-            return found
-        for facts in some:
-            facts.live = live.get(facts.url)
-            facts.follows = self._source.follows
-            facts.again = self._source.values["REVISIT_POLICY"] != NONE
-            facts.networks = [*map(str, self._source.values["PRIVATE_NETWORKS_ALLOWED"])]
+        if some:
+            self._gather(some, live)
+        return found
+
+    def _gather(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+        """Search all places. The order matters: a search leaves out the URLs that an earlier one has found."""
         urls = list(dict.fromkeys(facts.url for facts in some))
+        self._settings(some, live)
         self._seen(some)
         self._archive(some, urls)
         self._places(some, urls)
@@ -61,10 +64,15 @@ class Gathering:
         self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
         self._quote_robots(some)
         self._follow(some)
-        self._last_tries(
-            [facts for facts in some if facts.place is not None and facts.place.has_failed and facts.entries]
-        )
-        return found
+        self._last_tries([facts for facts in some if _will_be_retried(facts)])
+
+    def _settings(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+        values = self._source.values
+        for facts in some:
+            facts.live = live.get(facts.url)
+            facts.follows = self._source.follows
+            facts.again = values["REVISIT_POLICY"] != NONE
+            facts.networks = [*map(str, values["PRIVATE_NETWORKS_ALLOWED"])]
 
     def _seen(self, some: Sequence[Facts]) -> None:
         keys = self._source.keys([facts.form for facts in some])
@@ -258,6 +266,10 @@ class Gathering:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1])
             if exchange is not None:
                 facts.last_try = exchange.status, exchange.truncated
+
+
+def _will_be_retried(facts: Facts) -> bool:
+    return facts.place is not None and facts.place.has_failed and bool(facts.entries)
 
 
 def _is_elsewhere(facts: Facts) -> bool:

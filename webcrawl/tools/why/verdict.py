@@ -201,22 +201,34 @@ def _answered(facts: Facts, answered: CrawlLine) -> str:
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
-    """Words that follow the answer, if the page is fetched again or was; begins with a semicolon."""
+    """Return what follows the answer of a page that is or was fetched again. It begins with a semicolon."""
+    return _last_revisit(facts, answered) + _next_revisit(facts)
+
+
+def _last_revisit(facts: Facts, answered: CrawlLine) -> str:
     said = ""
-    notes = answered.annotations
-    if REVISIT in notes:
-        found = next((FOUND[note] for note in notes if note in FOUND), "")
-        said += f"; it was fetched again then{f', and {found}' if found else ''}"
+    if REVISIT in answered.annotations:
+        said = "; it was fetched again then"
+        found = next((FOUND[note] for note in answered.annotations if note in FOUND), "")
+        if found:
+            said += f", and {found}"
     last = facts.lines[-1]
     if last is not answered and REVISIT in last.annotations:
         said += f"; to fetch it again failed at {moment(last.time)}, with status {last.status}"
-    if not any(one.status == 200 and not one.is_prerequisite for one in facts.lines):
-        return said
+    return said
+
+
+def _next_revisit(facts: Facts) -> str:
+    is_page = any(line.status == 200 and not line.is_prerequisite for line in facts.lines)
+    if not is_page:  # only pages are fetched again
+        return ""
     if facts.in_flight:
-        return f"{said}; it is being fetched again right now"
+        return "; it is being fetched again right now"
     if facts.place is not None:
-        return f"{said}; its turn to be fetched again has come: it waits in a queue"
-    return f"{said}; it is fetched again when its turn comes" if facts.again else said
+        return "; its turn to be fetched again has come: it waits in a queue"
+    if facts.again:
+        return "; it is fetched again when its turn comes"
+    return ""
 
 
 def _cut(answered: CrawlLine) -> str:
