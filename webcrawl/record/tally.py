@@ -162,16 +162,19 @@ class Hosts:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
 
     def _make_room(self) -> None:
-        """Half of the room is for the sample. Takes some milliseconds, and is needed once in thousands of new hosts."""
+        """Drop all hosts but the sample, which has half of the room at most, and the heaviest by each measure.
+
+        This takes some milliseconds, and is needed once in thousands of new hosts.
+        """
         sampled = {name for name in self.rows if self._is_sampled(name)}
         while len(sampled) > self._room // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}
-        least = [self._heavier_than(measure) for measure in MEASURES]
-        documents, size, failures, milliseconds = least
+        documents, size, failures, milliseconds = [self._heavier_than(measure) for measure in MEASURES]
         rows, self.rows = self.rows, {}
         for name, row in rows.items():
-            if row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds or name in sampled:
+            is_heavy = row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds
+            if is_heavy or name in sampled:
                 self.rows[name] = row
             else:
                 self._give_way(name, row)

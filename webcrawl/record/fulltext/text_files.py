@@ -86,7 +86,8 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.state.notes):
+    has_partial_page = exchange is not None and CUT in exchange.state.notes
+    if page.truncated or has_partial_page or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.state.archived is not None:
         return Placed(_encode(value)[:-2], exchange.state.archived)

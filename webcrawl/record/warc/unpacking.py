@@ -177,27 +177,33 @@ class Unpacked:
         return False
 
     def cross(self) -> bool:
-        """Begins the next member; False at the end of the file."""
+        """Begin the next member, and return True; False at the end of the file. Raise Unpackable if it is none."""
         magic = self._form.magic
-        if not magic and self._coding is not None:
+        is_plain = not magic  # a file that is not compressed is one member
+        if is_plain and self._coding is not None:
             return False
-        while True:
-            if len(self._packed) < HEADER:
-                self._packed += self._read()
-            if not self._packed:
-                return False
-            if magic != FRAME or not SKIPPED.match(self._packed):
-                break
+        self._fill()
+        while magic == FRAME and SKIPPED.match(self._packed):
             self._skip_frame()
-        if magic and not self._packed.startswith(magic):
+            self._fill()
+        if not self._packed:
+            return False
+        if not self._packed.startswith(magic):
             self._coding = None
-            short = len(self._packed) < len(magic) and magic.startswith(self._packed)
-            other = "not a zstd frame" if magic == FRAME else "not a gzip member"
-            raise Unpackable("the file ends within a record" if short else other, ends=short)
+            raise self._not_a_member(magic)
         part = _Part(self._at - len(self._packed))
         self._parts = [*(one for one in self._parts if one.left), part]
         self._coding = self._form.new()
         return True
+
+    def _fill(self) -> None:
+        if len(self._packed) < HEADER:
+            self._packed += self._read()
+
+    def _not_a_member(self, magic: bytes) -> Unpackable:
+        if magic.startswith(self._packed):
+            return Unpackable("the file ends within a record", ends=True)
+        return Unpackable("not a zstd frame" if magic == FRAME else "not a gzip member")
 
     def _skip_frame(self) -> None:
         begin = self._at - len(self._packed)
