@@ -60,6 +60,7 @@ class Lending:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
+        """Return None or another link to fetch now, a time to try again at, or the Status with which the link ends."""
         origin = self._core.origins.own(host, link.url)
         for record in (host, origin):
             if record is not None and given_up(record) and not returns(record, now):
@@ -69,16 +70,21 @@ class Lending:
             return decision
         ready = self._ready(host, in_flight)
         if origin is not None and origin.ready_at > max(ready, now):
-            is_far = origin.ready_at - now > FAR or origin.failures >= self._book.health.failures
-            return Status.HOST_RETIRED if is_far else origin.ready_at
+            return self._when_origin_is_ready(origin, now)
         if ready <= now:
             return decision
         if ready < NEVER and self._aside.wants(host, ready, now):
             return Status.HOST_RETIRED  # nobody can be asked to wait for hours
         return ready
 
+    def _when_origin_is_ready(self, origin: Host, now: float) -> Decision:
+        has_failed_often = origin.failures >= self._book.health.failures
+        if has_failed_often or origin.ready_at - now > FAR:
+            return Status.HOST_RETIRED
+        return origin.ready_at
+
     def _ready(self, host: Host, in_flight: InFlight) -> float:
-        """The time at which the host may be asked, as far as one can say now."""
+        """Return when the host may be requested, as far as is known now; NEVER while a request is in flight."""
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
             return ready

@@ -56,30 +56,24 @@ class Features:
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
         said = [run for run in _words(runs) if not run <= echo]
         mine = address - echo
-        self.title: int | None = None
         is_whole = len(runs) < MOST and len(body) <= LOOKED_AT
+        self.title: int | None = None
         if is_whole:
             said = self._beyond_title(said, _title(lower) - echo, mine, echo)
 
         number = {word: crc32(word) for word in set().union(*said)}
         value = number.__getitem__
-        plain = said
-        self.echoing: list[tuple[int, int]] = []
-        if echo:
-            plain = [run for run in said if run.isdisjoint(echo)]
-            echoing = [run for run in said if not run.isdisjoint(echo)]
-            self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
-        own = [run for run in plain if not run.isdisjoint(mine)] if mine else []
+        echoing, plain = _split(said, echo)
+        own, plain = _split(plain, mine)
+        self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
         self.own = [(_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own]
-        if own:
-            plain = [run for run in plain if run.isdisjoint(mine)]
         self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
         self.parts += [crc32(source, SOURCES) for source in _sources(lower)]
         numbers = _numbers(runs, address)
         if numbers is not None:
             self.parts.append(numbers)
-        short = [run - echo for run in said] if echo else said
-        cells = set().union(*[run for run in short if len(run) <= CELL])
+        without_echo = [run - echo for run in said] if echo else said
+        cells = set().union(*[run for run in without_echo if len(run) <= CELL])
         self.whole = _sum(cells, value, WHOLE)
 
     def _beyond_title(
@@ -94,6 +88,13 @@ class Features:
             return said
         self.title = _sum(title, crc32, TITLED)
         return beyond
+
+
+def _split(runs: list[set[bytes]], words: set[bytes]) -> tuple[list[set[bytes]], list[set[bytes]]]:
+    """Return the runs that have one of these words, and the others."""
+    if not words:
+        return [], runs
+    return [run for run in runs if not run.isdisjoint(words)], [run for run in runs if run.isdisjoint(words)]
 
 
 def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
