@@ -212,16 +212,22 @@ class World:
         return page if page is not None and page < self.pages_of(host) else None
 
     def answer(self, ask: Ask) -> Answer:
-        """The answer to a request. Asking changes nothing."""
-        if (trap := self.trap(ask.host)) and not host_kinds.is_robots(ask.path):
+        """Return the answer to a request. A request changes nothing."""
+        is_robots = host_kinds.is_robots(ask.path)
+        if (trap := self.trap(ask.host)) and not is_robots:
             return host_kinds.static_answer(ask) or zoo.zoo_answer(self, ask, trap)
         kind = self.kind("host", ask.host)
         if kind in host_kinds.DOWN:
             return host_kinds.DOWN[kind](self)
-        answer = (self.living.answer(ask) if self.living is not None else None) or self._tree(ask)
-        if (owner := self.kind("owner", ask.host)) and not host_kinds.is_robots(ask.path):
+        answer = self._changing(ask) or self._tree(ask)
+        if (owner := self.kind("owner", ask.host)) and not is_robots:
             answer = host_kinds.speak(OWNERS[owner], answer, self.agent)
-        return host_kinds.DRESSES[kind](self, ask, answer) if kind in host_kinds.DRESSES else answer
+        if kind in host_kinds.DRESSES:
+            return host_kinds.DRESSES[kind](self, ask, answer)
+        return answer
+
+    def _changing(self, ask: Ask) -> Answer | None:
+        return self.living.answer(ask) if self.living is not None else None
 
     def _tree(self, ask: Ask) -> Answer:
         page = self.page_at(ask.host, ask.path)
