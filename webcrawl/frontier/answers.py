@@ -12,7 +12,7 @@ from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
-from webcrawl.frontier.host_queues import MAX_LISTED, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, SitemapQuota
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
@@ -67,7 +67,7 @@ class HostNotes:
         """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
         with self._core.opened(host_of(url)) as host:
             if host.listed is None:
-                host.listed = Listed()
+                host.listed = SitemapQuota()
             self._core.hosts.touch(host)
             return host.listed.take(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
 

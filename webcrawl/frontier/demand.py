@@ -21,7 +21,7 @@ OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there
 STEADY = 10_000
 
 
-class Running(Protocol):
+class RunningDownload(Protocol):
     """A download under way."""
 
     @property
@@ -38,7 +38,7 @@ class Running(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Running)
+R = TypeVar("R", bound=RunningDownload)
 
 
 class Demand:
@@ -111,7 +111,7 @@ class Demand:
         found = [one for one in running if one.seconds > self._slots.slow and self._may_go(one, full=full)]
         return sorted(found, key=lambda one: one.received / one.seconds)
 
-    def _may_go(self, one: Running, *, full: bool) -> bool:
+    def _may_go(self, one: RunningDownload, *, full: bool) -> bool:
         host = self._back.active[host_of(one.link.url)]
         if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
             return False

@@ -14,14 +14,14 @@ from webcrawl.frontier.core import Core, Hooks, Queues, Rules
 from webcrawl.frontier.demand import LATE, Demand
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.host_handover import HostHandover
-from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import FIRST, Host
-from webcrawl.frontier.lending import NO_PAGE, Lending
+from webcrawl.frontier.lending import NO_PAGE, HostLender
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.protocol import Found
+from webcrawl.frontier.protocol import DiscoverySink
 from webcrawl.frontier.rotation import Revisits, Rotation
 from webcrawl.frontier.url_selection import DEAR, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
@@ -142,19 +142,19 @@ class Frontier:
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
         core = self.core = Core(queues, rules, hooks, resumed)
         self.counters = core.counters
-        self.found: Found | None = None
+        self.found: DiscoverySink | None = None
         self.domains = Domains(core, rules)
         if hooks.dropped is not None:
             core.dropped.append(hooks.dropped)
         states = self._states = HostStates(core, rules)
         rotation = self._rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
-        self.lending = Lending(core, states)
+        self.lending = HostLender(core, states)
         selection = self._selection = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
         self.notes = HostNotes(core, self.domains)
         self._answers = Answers(core, states.several, self.domains, self.notes)
         self.outage = Outage(core, rotation, selection)
-        self.look = Look(core)
+        self.look = HostInspection(core)
         self.steering = Steering(core, states)
         self.revisits = Revisits(core, rotation)
         self.moves = HostHandover(core, states, self.lending, self.domains.refund)

@@ -12,7 +12,7 @@ from typing import Any
 from webcrawl.base.model import Packed
 from webcrawl.frontier.budgets import Budgets, domain_of
 from webcrawl.frontier.domain_table import TOP
-from webcrawl.frontier.host_queues import Listed
+from webcrawl.frontier.host_queues import SitemapQuota
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
@@ -156,7 +156,7 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))
     if newer[1:] and newer[1] is not None and host.listed is None:
-        host.listed = Listed(*newer[1])
+        host.listed = SitemapQuota(*newer[1])
 
 
 def merge_origins(host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]) -> None:

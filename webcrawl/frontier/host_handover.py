@@ -19,7 +19,7 @@ from webcrawl.frontier.handover_records import (
 )
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
-from webcrawl.frontier.lending import Lending
+from webcrawl.frontier.lending import HostLender
 from webcrawl.store.jobdir.host_row import State
 
 SLICE = 64  # rows looked at in one slice
@@ -37,7 +37,7 @@ class HostHandover:
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
     """
 
-    def __init__(self, core: Core, states: HostStates, lending: Lending, refund: Callable[[Link], None]) -> None:
+    def __init__(self, core: Core, states: HostStates, lending: HostLender, refund: Callable[[Link], None]) -> None:
         """`refund` is told of URLs that were let in, and are asked for by another crawl."""
         self._core, self._states, self._lending, self._refund = core, states, lending, refund
         self._queues, self._hosts, self._back = core.queues, core.hosts, core.back

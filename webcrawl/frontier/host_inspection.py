@@ -17,7 +17,7 @@ MOST = 1000  # URLs that are shown of one host
 FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
 
 
-class Look:
+class HostInspection:
     """`facts` and `first` open one record, `in_memory` gives all that are objects."""
 
     def __init__(self, core: Core) -> None:

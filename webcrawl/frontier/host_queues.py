@@ -24,7 +24,7 @@ MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets be
 
 
 @dataclass(slots=True)
-class Listed:
+class SitemapQuota:
     """The sitemaps of one host: kept with its record. Of the two numbers one is of linked pages, one of listed ones."""
 
     urls: int = 0  # that they have brought
@@ -152,7 +152,7 @@ REVISITS = -MAX_PRIORITY - 1  # of the queue of what is fetched again, which has
 LISTED = -MAX_PRIORITY - 2  # likewise of sitemaps and what they name
 
 
-class Ranked:
+class PriorityQueues:
     """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
 
     None of them is empty for longer than it takes to push a record.

@@ -10,7 +10,7 @@ from functools import partial
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, Listed, Ranked
+from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, PriorityQueues, SitemapQuota
 from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -46,7 +46,7 @@ class Host:
     standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
-    ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
+    ranked: PriorityQueues | None = None  # goes before the queue or after it; created for the first URL with a priority
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     of_robots: bool = False  # that was its robots.txt's; likewise
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
@@ -54,7 +54,7 @@ class Host:
     bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
-    listed: Listed | None = None  # if it has sitemaps
+    listed: SitemapQuota | None = None  # if it has sitemaps
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
     # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record, with its URLs
     origins: dict[int, Host] | None = None
@@ -206,7 +206,7 @@ class HostTable:
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
             host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
-            host.listed = Listed(*listed) if listed is not None else None
+            host.listed = SitemapQuota(*listed) if listed is not None else None
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
             for one in origins:
@@ -246,7 +246,7 @@ class HostTable:
 
     def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
         if host.ranked is None:
-            host.ranked = Ranked()
+            host.ranked = PriorityQueues()
         queue = host.ranked.queue(priority, partial(self._pool.fifo, saved))
         queue.owner = host.whole or host
         return queue

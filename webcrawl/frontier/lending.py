@@ -25,7 +25,7 @@ NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
-class Lending:
+class HostLender:
     """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
 
     def __init__(self, core: Core, states: HostStates) -> None:

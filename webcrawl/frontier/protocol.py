@@ -72,7 +72,7 @@ class Queue(Protocol):
         """Sets the delay that a host's robots.txt asks for; 0 withdraws it."""
 
 
-class Found(Protocol):
+class DiscoverySink(Protocol):
     """Gets all links of a page that pass the filters, or where it is redirected, instead of the seen store."""
 
     def __call__(self, page: Link, records: Sequence[Packed], /, *, redirect: bool) -> None: ...
@@ -199,7 +199,7 @@ class Domained(Protocol):
 class Frontier(Queue, Protocol):
     """A queue, and what it may do beyond."""
 
-    found: Found | None  # the links of pages go here
+    found: DiscoverySink | None  # the links of pages go here
 
     @property
     def lending(self) -> Lends: ...

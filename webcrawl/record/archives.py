@@ -32,7 +32,7 @@ from webcrawl.record.archived_answers import (
     unmodified,
 )
 from webcrawl.record.warc.archive_files import name_of, size_of
-from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records, ignore
+from webcrawl.record.warc.reader import NotWarc, Record, Records, SkippedRange, ignore
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
@@ -202,7 +202,7 @@ class Archives:
         lost, self._lost = tuple(self._lost), []
         return lost
 
-    def _damaged(self, path: Path, lost: Lost) -> None:
+    def _damaged(self, path: Path, lost: SkippedRange) -> None:
         self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
 
     def _refused(self, path: Path, kind: str, record: Record, why: str) -> None:

@@ -115,7 +115,7 @@ def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     yield from _first(_told(crawls, final, "is in the archive of {} too"))
 
 
-def _told(crawls: Crawls, twice: Iterable[Shared], why: str) -> Iterator[DamagedFile]:
+def _told(crawls: Crawls, twice: Iterable[SharedName], why: str) -> Iterator[DamagedFile]:
     for one in twice:
         (first, _), *others = one.places.items()
         for _, (path, at) in others:
@@ -247,14 +247,14 @@ SHARED = "SELECT hash FROM claim GROUP BY hash HAVING min(drone) < max(drone) LI
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedName:
     """A name that several drones have, and where each has it first."""
 
     name: bytes
     places: dict[int, Place]
 
 
-def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
+def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
     """The number of names read, each counted once per drone that has it; and those that several have, MOST at most.
 
     SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are equal then count, so
@@ -268,7 +268,7 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
         for name, path, at in names():
             if hash(name) in wanted:
                 found.setdefault(name, {}).setdefault(drone, (path, at))
-    return count, [Shared(name, places) for name, places in found.items() if len(places) > 1]
+    return count, [SharedName(name, places) for name, places in found.items() if len(places) > 1]
 
 
 def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:

@@ -150,7 +150,7 @@ _MOVED = "moved=1"
 _WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
 
 
-class Living:
+class ChangingPages:
     """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 / `scale` seconds.
 
     Moments are seconds since 1970. `began` is the start of time: from then on pages go and move. They have changed

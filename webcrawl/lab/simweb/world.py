@@ -11,7 +11,7 @@ from itertools import count
 from math import gcd, log
 
 from webcrawl.lab.simweb import host_kinds, name_server, random_content, tree_pages, zoo
-from webcrawl.lab.simweb.changing_pages import Living
+from webcrawl.lab.simweb.changing_pages import ChangingPages
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
 from webcrawl.lab.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
@@ -122,7 +122,7 @@ class World:
             for number, (group, shares) in enumerate(by_group(self.mix).items())
         }
         living = changes or has_changes(self.mix)
-        self.living = Living(self, changes or 1.0, time_scale, clock()) if living else None
+        self.living = ChangingPages(self, changes or 1.0, time_scale, clock()) if living else None
         self._per_nat = (pages - hosts) / log(hosts + 1)
         self.pages_of = lru_cache(2**17)(self._pages_of)
         self.settle(port, tls_port)

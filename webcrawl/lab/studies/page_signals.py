@@ -170,7 +170,7 @@ class KnownPageRank:
         return doublings(self.values[page], 1 / self._graph.pages, last)
 
 
-class Known:
+class KnownScores:
     """Numbers that no crawl has: the pages' true PageRank."""
 
     def __init__(self, values: Sequence[float]) -> None:

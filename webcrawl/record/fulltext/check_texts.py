@@ -43,7 +43,7 @@ class Texts:
         self._next: int | None = 0  # the number of the next page, if the file before is here
         self._log = _urls(jobdir / LOG, log_length)
         self._around: dict[str, None] = {}
-        self._indexed: Indexed | None = None
+        self._indexed: CrawlIndex | None = None
         self._lines: AtOnce = {}
 
     def holds(self, name: str) -> bool:
@@ -105,7 +105,7 @@ class Texts:
 
     def _compare(self) -> Iterator[DamagedFile]:
         if self._indexed is None:
-            self._indexed = Indexed(self._jobdir, self._found)
+            self._indexed = CrawlIndex(self._jobdir, self._found)
         yield from self._indexed.compare(self._lines)
         self._lines = {}
 
@@ -143,7 +143,7 @@ META = "meta.json"  # names the segments, whose files tantivy writes first
 UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
 
 
-class Indexed:
+class CrawlIndex:
     """The index of a crawl, if it has one."""
 
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:

@@ -22,7 +22,7 @@ from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.record.warc.unpacking import GZIPPED, Torn, Unpacked
+from webcrawl.record.warc.unpacking import GZIPPED, Torn, UnpackedStream
 from webcrawl.record.warc.unpacking import Place as MemberPlace
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -38,7 +38,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(slots=True)
-class Placed:
+class ArchivedLine:
     """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
 
     begin: bytes  # of a line without that, up to its last brace
@@ -52,7 +52,7 @@ class Placed:
         return self.begin + b', "warc": ' + _encode({"file": file, "offset": offset, "length": length})[:-1] + b"}\n"
 
 
-def line(page: Page, ordinal: int) -> bytes | Placed:
+def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
     """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
 
     One that was fetched again and shows none any more has a line without text: what was said of it before is over.
@@ -74,7 +74,7 @@ def blank(page: Page, ordinal: int) -> bytes:
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
-def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
+def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     exchange = page.exchange
     value = _about(page, ordinal)
     value["title"], value["language"] = page.title, page.language[:LANGUAGE]
@@ -90,7 +90,7 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
     if page.truncated or has_partial_page or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.state.archived is not None:
-        return Placed(_encode(value)[:-2], exchange.state.archived)
+        return ArchivedLine(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
 
 
@@ -125,7 +125,7 @@ FOLDER = "text"
 STATE = "text"  # in the database: the next file's number, the next page's, and the open file
 MEMBER = 256 << 10  # bytes of lines compressed at once: 8 % fewer bytes than one member for each page
 LEVEL = 2  # isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
-Line = Callable[[int], bytes | Placed]  # of a page, by its number
+Line = Callable[[int], bytes | ArchivedLine]  # of a page, by its number
 
 
 def name_of(number: int) -> str:
@@ -139,7 +139,7 @@ class TextFiles(Part):
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
         self._db, self._outputs, self._max_size = db, outputs, max_size
         self._output: Output | None = None
-        self._waiting: list[bytes | Placed] = []  # lines that are not compressed yet
+        self._waiting: list[bytes | ArchivedLine] = []  # lines that are not compressed yet
         self._size = 0  # their bytes
         self._number = self.ordinal = 0  # of the next file, and of the next page
         self._resume()
@@ -260,7 +260,7 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
 
 def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
     """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
-    unpacked = Unpacked(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
+    unpacked = UnpackedStream(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
     try:
         unpacked.seek(MemberPlace(offset, 0))
         while unpacked.cross():

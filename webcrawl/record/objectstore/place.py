@@ -36,7 +36,7 @@ class Stopped(Exception):  # noqa: N818
     """The crawl ends, and does not wait for this file."""
 
 
-class Refused(Exception):  # noqa: N818
+class StoreRefusal(Exception):  # noqa: N818
     """A file cannot be stored, now or later, until somebody does something about it."""
 
 

@@ -184,11 +184,11 @@ class CdxServer:
         if answer.status == 404 and NONE_FOUND in data.lower():
             return b""
         if answer.status != 200:
-            raise Refused(answer)
+            raise ServerRefusal(answer)
         return data
 
 
-class Refused(ValueError):  # noqa: N818 - reads as what it is
+class ServerRefusal(ValueError):  # noqa: N818 - reads as what it is
     """Another status than 200. `wait`: seconds for which it asks to be left alone."""
 
     def __init__(self, answer: HTTPResponse) -> None:

@@ -40,7 +40,7 @@ HOLDER = 1 << 47  # more than any stamp: what holds a payload goes before all th
 MOST_FILES = 1 << (64 - OFFSET_BITS)
 
 
-class Building:
+class IndexBuilder:
     """Writes the index of these files to `target`.
 
     Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a line per lack.
@@ -296,7 +296,7 @@ class Index:
     def _build(self, path: Path, signs: list[Sign]) -> Iterator[None]:
         self._folder.mkdir(exist_ok=True)
         self._disk.unlink(self._folder / FILES)
-        building = Building(self._disk, self._files, path)
+        building = IndexBuilder(self._disk, self._files, path)
         if self._files:
             files = count(len(self._files), "index file")
             logger.info("since: reading %s, about %.1f MB", files, building.bytes_all / 1e6)

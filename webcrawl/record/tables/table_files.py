@@ -92,7 +92,7 @@ def where(jobdir: Path, name: str) -> Path | None:
 
 
 @dataclass(slots=True)
-class Made:
+class CrawlTable:
     """A table that crawls have made, named after its rows. `left_out`: what of it is in no file that is here."""
 
     table: str

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from webcrawl.record.warc.archive_files import opened
-from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
+from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, UnpackedStream, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
@@ -33,7 +33,7 @@ class NotWarc(Exception):  # noqa: N818 - reads as what it is
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class SkippedRange:
     """A damaged place, and how much of the file was skipped."""
 
     at: int
@@ -91,7 +91,7 @@ class Records:
         self,
         path: Path,
         most: int,
-        on_lost: Callable[[Lost], None],
+        on_lost: Callable[[SkippedRange], None],
         place: Place | None = None,
         size: int | None = None,
         file: BinaryIO | None = None,
@@ -105,7 +105,7 @@ class Records:
             whole = self._file.seek(0, 2)
             self.size = whole if size is None else min(size, whole)
             form = _form(self._file, path)
-            self._unpacked = Unpacked(self._file, form, self.size)
+            self._unpacked = UnpackedStream(self._file, form, self.size)
             self._is_packed = form is not PLAIN
             self._is_gzip = form is GZIPPED
             if place is None:
@@ -221,7 +221,7 @@ class Records:
         at, size = begin.offset, self.place.offset - begin.offset
         if not self._is_packed:
             at, size = sum(begin), sum(self.place) - sum(begin)
-        self._on_lost(Lost(at, str(torn), size))
+        self._on_lost(SkippedRange(at, str(torn), size))
 
     def _found(self, torn: Torn, begin: Place) -> bool:
         """True if a record follows in what can be unpacked."""

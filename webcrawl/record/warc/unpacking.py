@@ -121,7 +121,7 @@ class _Part:
     left: int = 0
 
 
-class Unpacked:
+class UnpackedStream:
     """The unpacked bytes of a file from one place on, up to byte `end` of the file."""
 
     def __init__(self, file: BinaryIO, form: Form, end: int) -> None:

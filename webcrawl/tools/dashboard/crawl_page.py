@@ -14,7 +14,7 @@ from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.crawls import Known, Sample, saved_at, told
+from webcrawl.tools.dashboard.crawls import Sample, WatchedCrawl, saved_at, told
 from webcrawl.tools.dashboard.frame import Parts, Site, badge, button, choice, hidden, page, part, top
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.report_source import free_bytes
@@ -27,7 +27,7 @@ class Shown:
     """One crawl at one moment."""
 
     site: Site
-    known: Known
+    known: WatchedCrawl
     sample: Sample
     moments: Sequence[Moment]
 

@@ -67,7 +67,7 @@ class Sample:
         return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
 
 
-def look(known: Known, ask: Ask) -> Sample:
+def look(known: WatchedCrawl, ask: Ask) -> Sample:
     """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
@@ -179,16 +179,16 @@ SOCKET = "control.sock"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WatchedCrawl:
     """A crawl, or a hive with its drones. A browser knows it by its id alone, and never by a path."""
 
     id: str
     name: str
     jobdir: Path
-    drones: tuple[Known, ...] = ()
+    drones: tuple[WatchedCrawl, ...] = ()
 
     @property
-    def crawls(self) -> tuple[Known, ...]:
+    def crawls(self) -> tuple[WatchedCrawl, ...]:
         """Itself, or the drones of a hive."""
         return self.drones or (self,)
 
@@ -198,9 +198,9 @@ class Finder:
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
         self._given, self._root = given, root
-        self._by_id: dict[str, Known] = {}
+        self._by_id: dict[str, WatchedCrawl] = {}
 
-    def look(self) -> list[Known]:
+    def look(self) -> list[WatchedCrawl]:
         """All that are there now, by name."""
         if self._given:
             found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
@@ -210,18 +210,20 @@ class Finder:
         self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
         return found
 
-    def get(self, name: str) -> Known | None:
+    def get(self, name: str) -> WatchedCrawl | None:
         """The one with this id, among those that the last look found."""
         return self._by_id.get(name)
 
 
-def _known(jobdir: Path, name: str) -> Known:
+def _known(jobdir: Path, name: str) -> WatchedCrawl:
     try:
         hive = hive_of(jobdir)
         drones = crawls_of(jobdir) if hive is not None else []
     except (StoreError, OSError):  # hive.json cannot be read: what can be, is shown
         drones = []
-    return Known(_id(jobdir), name, jobdir, tuple(Known(_id(one), f"{name}/{one.name}", one) for one in drones))
+    return WatchedCrawl(
+        _id(jobdir), name, jobdir, tuple(WatchedCrawl(_id(one), f"{name}/{one.name}", one) for one in drones)
+    )
 
 
 def _id(jobdir: Path) -> str:
@@ -273,7 +275,9 @@ PATIENCE = 2.0  # seconds for which a page waits for the report
 class Watch:
     """Of one crawl or hive."""
 
-    def __init__(self, known: Known, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, known: WatchedCrawl, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None
+    ) -> None:
         self.known = known
         self._ask, self._executor = ask, executor
         self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})

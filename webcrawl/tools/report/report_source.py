@@ -31,7 +31,7 @@ KNOWN = 50_000  # hosts set aside that are known by name
 T = TypeVar("T")
 
 
-class Waiting(NamedTuple):
+class WaitingHost(NamedTuple):
     """A host that is set aside or has many URLs."""
 
     name: str
@@ -41,7 +41,7 @@ class Waiting(NamedTuple):
     due: float  # when it is tried next; 0: it is in turn
 
 
-class Walled(NamedTuple):
+class BlockedHost(NamedTuple):
     """A host that is behind a wall."""
 
     name: str
@@ -61,16 +61,16 @@ class State:
     """Hosts and domains of a crawl or hive. `damaged` rows are left out: `scrapy verify` says which they are."""
 
     hosts: int = 0
-    aside: list[Waiting] = field(default_factory=list)  # those with most URLs
+    aside: list[WaitingHost] = field(default_factory=list)  # those with most URLs
     away: dict[str, int] = field(default_factory=dict)  # hosts that are set aside, as many as fit, and their status
-    queues: list[Waiting] = field(default_factory=list)  # the longest
+    queues: list[WaitingHost] = field(default_factory=list)  # the longest
     given_up: list[tuple[str, int]] = field(default_factory=list)
     given_up_by: Counter[int] = field(default_factory=Counter)
     domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
     over_budget: tuple[int, int] = (0, 0)  # domains and URLs
     folded: tuple[int, int] = (0, 0)  # the same of URLs whose families bring nothing new
     damaged: int = 0
-    walls: list[Walled] = field(default_factory=list)  # those with most answers
+    walls: list[BlockedHost] = field(default_factory=list)  # those with most answers
     vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
     shut: set[str] = field(default_factory=set)  # their names, as many as fit
 
@@ -115,14 +115,14 @@ class State:
             self.vendors[wall.vendor] += 1
             if len(self.shut) < KNOWN:
                 self.shut.add(host.name)
-            walled = Walled(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead)
+            walled = BlockedHost(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead)
             _keep(self.walls, walled, BY_ANSWERS)
         if not urls:
             return
         records: list[HostRow | OriginRow] = [host, *host.origins]  # some of its origins may fail alone
         worst = max(records, key=lambda record: record.failures)
         status = worst.failed.status if worst.failed is not None else 0
-        waiting = Waiting(host.name, urls, worst.failures, status, due)
+        waiting = WaitingHost(host.name, urls, worst.failures, status, due)
         _keep(self.queues, waiting, BY_URLS)
         if host.state == Place.ASIDE:
             _keep(self.aside, waiting, BY_URLS)

@@ -46,7 +46,7 @@ OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 
 
 @dataclass(frozen=True)
-class Left:
+class EarlierCrawl:
     """One crawl. `values`: the settings by which it judges links."""
 
     jobdir: Path
@@ -97,24 +97,24 @@ class Left:
             raise StoreError(f"{self.jobdir / path}: {error.strerror or error}") from error
 
 
-def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
+def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[EarlierCrawl]:
     """The crawl, or all drones of the hive, in this folder. `trusted`: code that its settings may name."""
     for crawl in absent_drones(jobdir):
         logger.warning("%s: nothing of this drone is here: left out", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
 
 
-def _read(jobdir: JobDir, trusted: Collection[str]) -> Left:
+def _read(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
     _nameable([jobdir.path.resolve()])
 
-    def left(snapshot: Snapshot) -> Left:
+    def left(snapshot: Snapshot) -> EarlierCrawl:
         terms = meta_row.terms(snapshot)
         in_force, learned = (
             meta_row.value(snapshot, name, meta_row.mapping, dict[str, Any]()) for name in (IN_FORCE, LEARNED)
         )
         if terms.get("spider") == SPIDER:
             raise NoCrawl(f"{jobdir.path}: not a crawl: the index of its segments")
-        return Left(
+        return EarlierCrawl(
             jobdir.path,
             _values(terms, in_force.get("set") or {}, trusted),
             snapshot.get(meta_row.KEY) or b"",
@@ -160,7 +160,7 @@ AT_ONCE = 1 << 14  # records
 NEVER = float("inf")
 
 
-class Building(Offline):
+class SegmentCrawl(Offline):
     """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
 
     def know(self, urls: Sequence[str]) -> None:
@@ -210,10 +210,10 @@ class TableReader:
     Both tables have pages in the order in which they ended, so that some thousand pages at hand are enough.
     """
 
-    def __init__(self, crawl: Building, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
+    def __init__(self, crawl: SegmentCrawl, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
         self._crawl, self._db, self._lose = crawl, db, lose
 
-    def read(self, left: Left) -> Iterator[int]:
+    def read(self, left: EarlierCrawl) -> Iterator[int]:
         """Submit the links of each page. Yield their number after each page."""
         new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
@@ -231,7 +231,7 @@ class TableReader:
             if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
 
-    def forget(self, left: Left) -> None:
+    def forget(self, left: EarlierCrawl) -> None:
         """Its files are another crawl's than those that were read in their folder, be they there yet or not."""
         folder = f"{TABLE}{(left.jobdir / 'tables').resolve()}"
         self._db.delete(f"{folder}/", f"{folder}0")

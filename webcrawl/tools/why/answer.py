@@ -17,7 +17,7 @@ from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.file_search import archived
-from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.url_rules import first_refusal, shown
 from webcrawl.tools.why.verdict import (
@@ -69,12 +69,12 @@ class Crawls:
         """`alive`: ask the crawl, if it runs."""
         self._alive = alive
         self._closing = ExitStack()
-        self._gatherings: dict[Source, Gathering] = {}
+        self._gatherings: dict[Source, FactFinder] = {}
         absent = [f"{crawl}: nothing of this drone is here" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
                 source = self._closing.enter_context(Source(crawl.path, trusted))
-                self._gatherings[source] = Gathering(source, deep=deep)
+                self._gatherings[source] = FactFinder(source, deep=deep)
                 source.odd += absent
                 source.is_all = source.is_all and not absent
         except BaseException:
@@ -109,7 +109,7 @@ class Crawls:
             source.snapshot.check_still()
         return [best[place] for place in range(len(urls))]
 
-    def _answers_of(self, source: Source, gathering: Gathering, urls: Sequence[str]) -> list[Answer]:
+    def _answers_of(self, source: Source, gathering: FactFinder, urls: Sequence[str]) -> list[Answer]:
         """Return the answers of one drone, which is asked itself if it runs."""
         live = None
         if self._alive:

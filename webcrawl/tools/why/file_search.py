@@ -58,7 +58,7 @@ def _whole(file: BinaryIO, length: int | None) -> int:
 
 
 @dataclass(slots=True)
-class Looked:
+class LogMatches:
     """The lines of each URL, in their order, and how much of the log was looked at."""
 
     lines: dict[str, dict[int, bytes]] = field(default_factory=dict)  # by place
@@ -85,25 +85,25 @@ class LogFile:
         self._column = column
         self._separator = separator
 
-    def look(self, urls: Iterable[str], *, deep: bool = False, quick: int = QUICK) -> Looked:
+    def look(self, urls: Iterable[str], *, deep: bool = False, quick: int = QUICK) -> LogMatches:
         """Look at the last `quick` bytes, or at all."""
-        looked = Looked({url: {} for url in urls}, self._name)
+        looked = LogMatches({url: {} for url in urls}, self._name)
         with suppress(OSError), regular(self._path) as file:
             looked.of = _whole(file, self._length)
             looked.looked = looked.of if deep else min(quick, looked.of)
             self._note(file, looked.of - looked.looked, looked.of, looked)
         return looked
 
-    def since(self, urls: Iterable[str], place: int) -> Looked:
+    def since(self, urls: Iterable[str], place: int) -> LogMatches:
         """Look at what was written from this place on."""
-        looked = Looked({url: {} for url in urls}, self._name)
+        looked = LogMatches({url: {} for url in urls}, self._name)
         with suppress(OSError), regular(self._path) as file:
             self._note(file, place, _whole(file, self._length), looked)
         return looked
 
     def near(self, url: str, moment: str) -> dict[int, bytes]:
         """Return the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
-        looked = Looked({url: {}}, self._name)
+        looked = LogMatches({url: {}}, self._name)
         with suppress(OSError), regular(self._path) as file:
             whole = _whole(file, self._length)
             place = place_of(file, whole, moment.encode())
@@ -117,7 +117,7 @@ class LogFile:
                 if (found := read(line)) is not None:
                     yield found
 
-    def _note(self, file: BinaryIO, begin: int, end: int, looked: Looked) -> None:
+    def _note(self, file: BinaryIO, begin: int, end: int, looked: LogMatches) -> None:
         """Note the lines of the wanted URLs between two places, by their own place in the file."""
         if begin >= end:
             return

@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, line_of, pace_of, robots_verdict, scores_of
-from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
+from webcrawl.tools.why.file_search import QUICK, LogMatches, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.places import Search, among_portions, among_records
@@ -29,7 +29,7 @@ ROBOTS = 3  # of the same robots.txt, the latest
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class Gathering:
+class FactFinder:
     """Facts of one crawl. `deep`: look through all, however long it takes."""
 
     def __init__(self, source: Source, *, deep: bool = False) -> None:
@@ -278,5 +278,5 @@ def _is_elsewhere(facts: Facts) -> bool:
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged
 
 
-def _lines(looked: Looked, url: str) -> list[CrawlLine]:
+def _lines(looked: LogMatches, url: str) -> list[CrawlLine]:
     return [line for line in map(log_line, looked.lines[url].values()) if line is not None]
