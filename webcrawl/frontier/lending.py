@@ -112,7 +112,7 @@ class HostLender:
         return self._book.is_worth(link, outcome)
 
     def ready_at(self, name: str) -> float:
-        """The time at which the host may be asked again; NEVER while it is lent."""
+        """Return the time at which the host may be asked again; NEVER while it is lent."""
         if name in self.lent:
             return NEVER
         with self._core.opened(name) as host:
@@ -129,7 +129,7 @@ class HostLender:
             return self._book.wait(host)
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
-        """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
+        """Book what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip, url = self.lent.pop(name), self._urls.pop(name)
         host, active = self._core.open(name)
         if outcome is None:
@@ -149,8 +149,8 @@ class HostLender:
 
     def _booked(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         origins = self._core.origins
-        whole = host.origins is None or outcome.status in OF_HOST
-        record = host if whole else origins.record_for(host, Link(url))
+        is_of_host = host.origins is None or outcome.status in OF_HOST
+        record = host if is_of_host else origins.record_for(host, Link(url))
         retired, failures, row, ready_at = record.retired, record.failures, record.row, host.ready_at
         charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
         if record is host:

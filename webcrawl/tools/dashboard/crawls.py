@@ -145,7 +145,7 @@ def _saved(jobdir: Path) -> dict[str, Any]:
 
 
 def saved_at(figures: Mapping[str, Any]) -> float | None:
-    """The time at which stats.json was written, of the figures that come from there."""
+    """Return the time at which stats.json was written, of the figures that come from there."""
     try:
         return datetime.fromisoformat(str(figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -232,7 +232,7 @@ def _id(jobdir: Path) -> str:
 
 
 def is_jobdir(folder: Path) -> bool:
-    """True if a crawl or a hive lies here, or is just beginning."""
+    """Return True if a crawl or a hive lies here, or is just beginning."""
     return is_crawl(folder) or (folder / HIVE).exists() or (folder / SOCKET).exists()
 
 
@@ -246,20 +246,27 @@ def _below(root: Path) -> list[Path]:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Crawls below this folder, not those within another one; links to folders are not followed."""
-    left, looked = [(root, 0)], 0
-    while left and looked < MOST_FOLDERS:
-        folder, depth = left.pop(0)
-        looked += 1
+    """Yield the crawls below this folder, the nearest first; none within another crawl, none behind a symbolic link.
+
+    A folder that cannot be read is left out.
+    """
+    waiting = deque([(root, 0)])
+    visited = 0
+    while waiting and visited < MOST_FOLDERS:
+        folder, depth = waiting.popleft()
+        visited += 1
         try:
             if is_jobdir(folder) or (depth and hive_of(folder) is not None):
                 yield folder
             elif depth < DEEPEST:
-                with os.scandir(folder) as entries:
-                    names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-                left += [(folder / name, depth + 1) for name in names]
+                waiting += [(folder / name, depth + 1) for name in _folders_in(folder)]
         except (StoreError, OSError):
             continue
+
+
+def _folders_in(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 INTERVAL = 2.0  # seconds between two looks while a page is open
