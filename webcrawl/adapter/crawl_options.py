@@ -142,7 +142,7 @@ def take_folder(opts: argparse.Namespace) -> None:
 
 
 def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None) -> None:
-    """Puts the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
+    """Put the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
 
     Scrapy has read `-a` and `-s` already.
     """
@@ -189,5 +189,5 @@ def _twice(option: str, other: str) -> UsageError:
 
 
 def _names(assignments: Sequence[str]) -> set[str]:
-    """The settings that the command line sets by `-s`."""
+    """Return the settings that the command line sets by `-s`."""
     return {one.partition("=")[0].strip() for one in assignments}

@@ -52,7 +52,7 @@ class HostNotes:
             return host.missing
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+        """Return whether the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
         `learned`: whether it would count.
@@ -81,7 +81,7 @@ class Answers:
         self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books how a download ended; False if the link comes again."""
+        """Book how a download ended; False if the link comes again."""
         is_whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
         record = host if is_whole else self._origins.record_for(host, link)
         pages = host.pages
@@ -155,7 +155,7 @@ class Answers:
             heappush(host.later, (at, link.pack()))
 
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Books what an answer says of the host's wall; `known`: that it is behind one was known before."""
+        """Book what an answer says of the host's wall; `known`: that it is behind one was known before."""
         if not outcome.wall:
             if opens(link, outcome):
                 host.wall = None

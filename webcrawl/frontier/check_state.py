@@ -100,7 +100,7 @@ def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places:
 
 
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
-    """The number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
+    """Return the number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
     count = 0
     for record in records:
         count += 1
@@ -154,7 +154,7 @@ def _front(
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
-    """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
+    """Return the entries of the queue of hosts set aside; some may be of hosts that came back before."""
     entries: set[Entry] = set()
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
@@ -208,7 +208,7 @@ def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) 
 
 
 def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
-    """The number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
+    """Return the number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
     count = 0
     for record in () if queue is None else queues.records(queue, what):
         count += 1

@@ -95,7 +95,7 @@ class Steering:
         return host.ready_at
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
-        """Gives the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
+        """Give the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
@@ -178,7 +178,7 @@ class Frontier:
                 hosts.touch(host)
 
     def __len__(self) -> int:
-        """The number of URLs that are not finished."""
+        """Return the number of URLs that are not finished."""
         return self.core.queued + self.core.in_flight
 
     def __repr__(self) -> str:
@@ -235,7 +235,7 @@ class Frontier:
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
-        """Puts packed links into the front-end, each at the level that prioritizer and priority give it."""
+        """Put packed links into the front-end, each at the level that prioritizer and priority give it."""
         new = [*records]
         if self.domains.folds is not None:
             self.domains.known.entered(new)
@@ -244,7 +244,7 @@ class Frontier:
         self.counters["added"] += added
 
     def expedite(self, record: bytes) -> None:
-        """Puts a link that others wait for before all other links of its host."""
+        """Put a link that others wait for before all other links of its host."""
         link = unpack(record)
         core, name = self.core, host_of(link.url)
         if core.gate is not None and core.gate.foreign(name):
@@ -297,14 +297,14 @@ class Frontier:
         return None
 
     def next_ready(self) -> float | None:
-        """The time at which `take` may return a link (0 is now), or None until something is added or done."""
+        """Return the time at which `take` may return a link (0 is now), or None until something is added or done."""
         times = self.core.back.next_due(), self._rotation.next_aside(), self.demand.next_growth()
         return min((at for at in times if at is not None), default=None)
 
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
+        """Set the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
         with self.core.opened(name) as host:
             if host.crawl_delay != seconds:
                 host.crawl_delay = seconds
@@ -313,7 +313,7 @@ class Frontier:
                     self._states.several.change(host)
 
     def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """True if `done` would return False, i.e. the link would be retried."""
+        """Return whether `done` would return False, i.e. the link would be retried."""
         core = self.core
         host = core.back.active[host_of(link.url)]
         news = self._states.several.is_news(host, link)
@@ -332,7 +332,7 @@ class Frontier:
         return final
 
     def unasked(self, link: Link, now: float) -> None:
-        """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
+        """End a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._selection.received(link)
         self.domains.answered(host, link)
         self.core.origins.asked(host, link)
@@ -340,7 +340,7 @@ class Frontier:
         self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
+        """Take back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
         """
@@ -353,7 +353,7 @@ class Frontier:
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
+        """Take back a link that was in flight for so long that others get its slot: it goes first again, later."""
         core = self.core
         host = self._selection.received(link)
         charge = core.charges.note(host, NO_PAGE, now)

@@ -139,7 +139,7 @@ def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
-    """Puts such a record into a host's, which may know something too: what makes it wait longer counts."""
+    """Put such a record into a host's, which may know something too: what makes it wait longer counts."""
     _, wait, times, crawl_delay, failures, row, pages, retired, ip, *more = value
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times

@@ -31,7 +31,7 @@ class HostInspection:
     # -- all of it
 
     def figures(self) -> dict[str, int | float]:
-        """The numbers of URLs and hosts that wait, by what they wait for."""
+        """Return the numbers of URLs and hosts that wait, by what they wait for."""
         return {
             "queued": self._core.queued,
             "in_flight": self._core.in_flight,
@@ -53,11 +53,11 @@ class HostInspection:
         return sum(max(len(host.flights()) - 1, 0) for host in self._back.active.values() if host.lanes is not None)
 
     def levels(self) -> list[int]:
-        """The number of URLs in each queue of the front-end."""
+        """Return the number of URLs in each queue of the front-end."""
         return [*map(len, self._core.queues.front.queues)]
 
     def ready(self, now: float) -> int:
-        """The number of hosts that are due."""
+        """Return the number of hosts that are due."""
         return self._back.ready(now)
 
     # -- single hosts
@@ -72,7 +72,7 @@ class HostInspection:
             return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known.
+        """Return the number of a host's failures in a row, True if it was ever asked, and its address if that is known.
 
         If an origin with a record of its own is being asked, its failures count.
         """
@@ -81,7 +81,7 @@ class HostInspection:
             return max(host.failures, *asked, 0), bool(host.times), host.ip
 
     def reached(self) -> list[str]:
-        """The names of a few hosts that have been reached, as of the last checkpoint."""
+        """Return the names of a few hosts that have been reached, as of the last checkpoint."""
         return [name for name in self._hosts.names("", ROWS) if self.record(name)[1]][:FEW]
 
     def pause(self, name: str) -> tuple[float, str]:
@@ -125,7 +125,7 @@ class HostInspection:
         return None
 
     def waits(self, now: float) -> Waits:
-        """The hosts that are waited for. It takes as long as `ready` of the back-end."""
+        """Return the hosts that are waited for. It takes as long as `ready` of the back-end."""
         found, first, due = Waits(), None, float("inf")
         for host in self._back.active.values():
             if host.ticket and not host.retired and (at := host.due()) > now:
@@ -159,7 +159,7 @@ class HostInspection:
         return FAILURE  # the host itself may be requested, but its URLs wait to be retried
 
     def in_flight(self, url: str) -> bool:
-        """True if this URL was handed out and is not done."""
+        """Return whether this URL was handed out and is not done."""
         host = self._back.active.get(host_of(url))
         return host is not None and url in map(url_of, host.flights())
 

@@ -62,7 +62,7 @@ class Host:
     whole: Host | None = None  # of such a record: the host that it belongs to
 
     def waiting(self) -> int:
-        """The number of its URLs in the back-end that are not in flight."""
+        """Return the number of its URLs in the back-end that are not in flight."""
         own = self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
         return own if self.origins is None else own + sum(one.waiting() for one in self.origins.values())
 
@@ -71,7 +71,7 @@ class Host:
         return self.queue.count > 0 or (self.ranked is not None and bool(self.ranked.queues))
 
     def due(self) -> float:
-        """The time at which its next URL may be requested; it must have one."""
+        """Return the time at which its next URL may be requested; it must have one."""
         ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
         if self.origins is not None:
             return max(ready, self._first_due(self.origins.values()))
@@ -101,7 +101,7 @@ class Host:
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:
-        """The time at which the waits of all requests that have ended are over."""
+        """Return the time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
         return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
 
@@ -267,7 +267,7 @@ class HostTable:
         return Host(name, Fifo(self._pool))
 
     def place(self, name: str) -> str:
-        """The place of the record of a host that nobody holds; empty if there is none."""
+        """Return the place of the record of a host that nobody holds; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:
@@ -275,15 +275,15 @@ class HostTable:
         return [*self._idle.values()]
 
     def names(self, after: str, most: int) -> list[str]:
-        """The next names of hosts behind this one, by name; of those that were written."""
+        """Return the next names of hosts behind this one, by name; of those that were written."""
         return self._rows.names(after, most)
 
     def moving(self) -> list[str]:
-        """The names of all hosts that were written as MOVING."""
+        """Return the names of all hosts that were written as MOVING."""
         return self._rows.of_state(State.MOVING)
 
     def forget(self, host: Host) -> None:
-        """Removes a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
+        """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
         self._held -= 1
         self._dirty.pop(host.name, None)
         for queue in host.queues():
@@ -327,6 +327,6 @@ def _row(host: Host) -> Row:
 
 
 def host_name(record: Packed) -> str:
-    """The host that a packed link is queued under."""
+    """Return the host that a packed link is queued under."""
     name = authority_of(record)
     return name if ":" not in name else host_of(url_of(record))

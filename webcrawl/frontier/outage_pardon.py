@@ -96,7 +96,7 @@ class Outage:
 
 
 def _comes_back(charge: Charge) -> bool:
-    """True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
+    """Return True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
 
     Of its own request's end a spider was told. A page that is fetched again has its next time already.
     """

@@ -44,7 +44,7 @@ SIZE = 50_000_000  # bytes of a file at most, as in LARM; only a longer page mak
 
 
 def name_of(number: int) -> str:
-    """The path of this page file once it is finished."""
+    """Return the path of this page file once it is finished."""
     return f"{FOLDER}/pagefile_{number:05d}{ENDING}"
 
 

@@ -185,7 +185,7 @@ def outcome(one: AccountRow, *, lost: bool) -> str:
 
 
 def kept(one: AccountRow) -> str:
-    """The part of the answer that the crawl keeps, in words."""
+    """Return the part of the answer that the crawl keeps, in words."""
     end = one.end
     if end is None or end.size is None:
         return "nothing"

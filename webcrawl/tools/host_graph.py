@@ -49,7 +49,7 @@ class Graph:
         return len(self._edges)
 
     def add(self, pairs: Iterable[Pair]) -> None:
-        """Counts links, given by the URLs of page and target."""
+        """Count links, given by the URLs of page and target."""
         number, waiting = self._number, self._waiting
         for source, target in pairs:
             try:

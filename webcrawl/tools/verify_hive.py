@@ -66,7 +66,7 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
-    """Checks what the drones say of each other, and whether each has kept to its own hosts."""
+    """Check what the drones say of each other, and whether each has kept to its own hosts."""
     before, after = ({crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2))
     yield from check_identities(after)
     yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
@@ -90,7 +90,7 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
 
 
 def _named(figure: str, crawl: Path) -> str:
-    """Names of absent files are below the drone's folder."""
+    """Return a name as it is in the hive: names of absent files are below the drone's folder."""
     return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}" if figure.startswith(ABSENT) else figure
 
 
@@ -196,7 +196,7 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """True if the archive has this answer as one after which another attempt was made, perhaps by another drone.
+    """Return whether the archive has this answer as one after which another attempt was made, perhaps by another drone.
 
     `path` and `at`: the place of the answer's first record, or of its line in an index.
     """

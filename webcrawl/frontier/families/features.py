@@ -32,7 +32,7 @@ ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in 
 
 
 def words_of(values: Iterable[str]) -> set[bytes]:
-    """The words of a URL's values, as a page would say them."""
+    """Return the words of a URL's values, as a page would say them."""
     return {*TOKEN.findall(" ".join(values).lower().encode())}
 
 
@@ -98,12 +98,12 @@ def _split(runs: list[set[bytes]], words: set[bytes]) -> tuple[list[set[bytes]],
 
 
 def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
-    """The number of some words in any order; `kind`: of what they are."""
+    """Return the number of some words in any order; `kind`: of what they are."""
     return crc32(b"%d" % sum(map(value, words)), kind)
 
 
 def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
-    """The number of all numbers and hashes on the page, if they are so many that they are its content."""
+    """Return the number of all numbers and hashes on the page, if they are so many that they are its content."""
     text = b" ".join(runs)
     digits = len(text) - len(text.translate(None, DIGITS))
     if digits * 4 < PLENTY:
@@ -115,7 +115,7 @@ def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
 
 
 def _runs(lower: bytes) -> list[bytes]:
-    """The texts after tags other than links', scripts' and styles', up to the next tag."""
+    """Return the texts after tags other than links', scripts' and styles', up to the next tag."""
     runs = []
     for piece in lower.split(b"<")[1:]:
         text = piece.partition(b">")[2]
@@ -127,7 +127,7 @@ def _runs(lower: bytes) -> list[bytes]:
 
 
 def _words(runs: list[bytes]) -> list[set[bytes]]:
-    """The words of each run, without those that have a digit."""
+    """Return the words of each run, without those that have a digit."""
     joined = BETWEEN.join(runs)
     if QUOTED in joined:  # they are beside words, and of no word
         joined = PUNCTUATION.sub(b" ", joined)
@@ -138,12 +138,12 @@ def _words(runs: list[bytes]) -> list[set[bytes]]:
 
 
 def _title(lower: bytes) -> set[bytes]:
-    """The words of a page's title; none if it has no title."""
+    """Return the words of a page's title; none if it has no title."""
     found = TITLE.search(lower)
     return _words([found[1]])[0] if found is not None else set()
 
 
 def _sources(lower: bytes) -> list[bytes]:
-    """The addresses of what a page embeds."""
+    """Return the addresses of what a page embeds."""
     found = map(SOURCE.match, lower.split(b" src=", MOST)[1:])
     return [one[1] for one in found if one is not None]

@@ -56,7 +56,7 @@ class Portions:
         self.ready_at = 0.0  # when the next portion may be taken
 
     def put(self, page: Link, base: str, links: Sequence[str], hops: str, start: int) -> None:
-        """Keeps a page's links from `start` on; `hops` has the letter of each, or one for all.
+        """Keep a page's links from `start` on; `hops` has the letter of each, or one for all.
 
         A site's portions have consecutive turns, and the turns of all sites that wait overlap.
         """

@@ -98,7 +98,7 @@ Entry = tuple[str, float]
 
 
 def named_in_robots(kind: str) -> str:
-    """The path of a host's sitemap that its robots.txt names; "" if it names none."""
+    """Return the path of a host's sitemap that its robots.txt names; "" if it names none."""
     if kind in ("", "sitemap_unnamed"):
         return ""
     return INDEX if kind == "sitemap_index" else SITEMAP

@@ -39,7 +39,7 @@ class Annex:
         return len(self._zoo) + len(self._large)
 
     def trap(self, host: int) -> str:
-        """The kind of this trap; "" for any other host."""
+        """Return the kind of this trap; "" for any other host."""
         return self._zoo[host - self._hosts] if 0 <= host - self._hosts < len(self._zoo) else ""
 
     def pages_of(self, host: int) -> int:
@@ -52,7 +52,7 @@ class Annex:
         return f"trap{at}.test" if at < len(self._zoo) else f"large{at - len(self._zoo)}.test"
 
     def number(self, name: str) -> int | None:
-        """The number of the host with this name, None if there is none."""
+        """Return the number of the host with this name, None if there is none."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
@@ -128,7 +128,7 @@ class World:
         self.settle(port, tls_port)
 
     def settle(self, port: int, tls_port: int) -> None:
-        """Sets the ports of the hosts' URLs."""
+        """Set the ports of the hosts' URLs."""
         self.port, self.tls_port = port, tls_port
         self.origin = lru_cache(2**17)(self._origin)
 
@@ -145,7 +145,7 @@ class World:
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
-        """The number of the host with this name, None if there is none."""
+        """Return the number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
         if match is None:
             return self.annex.number(name)
@@ -177,7 +177,7 @@ class World:
         return host, "/" + parts[3]
 
     def trap(self, host: int) -> str:
-        """The kind of trap that this whole host is; "" if it is none."""
+        """Return the kind of trap that this whole host is; "" if it is none."""
         return self.annex.trap(host) if host >= self.hosts else ""
 
     def seeds(self) -> Iterator[str]:
@@ -190,7 +190,7 @@ class World:
     # -- pages
 
     def first_page(self, host: int) -> int:
-        """The number of pages of all hosts before this one: one each, the rest by Zipf's law."""
+        """Return the number of pages of all hosts before this one: one each, the rest by Zipf's law."""
         return host + int(self._per_nat * log(host + 1))
 
     def _pages_of(self, host: int) -> int:
@@ -207,7 +207,7 @@ class World:
         return rank * self._stride % self.hosts
 
     def page_at(self, host: int, path: str) -> int | None:
-        """The number of the tree page at this request target, if there is one."""
+        """Return the number of the tree page at this request target, if there is one."""
         page = random_content.page_number(path)
         return page if page is not None and page < self.pages_of(host) else None
 

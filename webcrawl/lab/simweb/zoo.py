@@ -242,7 +242,7 @@ def search(spot: Spot) -> Show:
 
 
 def _number(text: str) -> int:
-    """The number in a path; 0 if there is none that this trap would have written."""
+    """Return the number in a path; 0 if there is none that this trap would have written."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
@@ -280,7 +280,7 @@ _BOTTOM = """</main><p><img src="/static/picture-1.png" alt="a picture"></p>
 
 
 def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
-    """The page at any path of a trap."""
+    """Return the page at any path of a trap."""
     domain = world.name(ask.host)
     port = world.origin(ask.host).rpartition(":")[2]
     spot = Spot(world.seed, ask.name or domain, domain, f":{port}" if port.isdigit() else "", ask.path)

@@ -135,7 +135,7 @@ def ways(name: str, shape: Shape) -> list[str]:
 
 
 def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
-    """The pages in the order in which they are fetched."""
+    """Return the pages in the order in which they are fetched."""
     offsets, links = graph.offsets.tolist(), graph.links
     known = bytearray(graph.pages)
     known[: graph.seeds] = b"\1" * graph.seeds

@@ -114,7 +114,7 @@ class Votes:
         self.values = [0.0] * graph.pages  # of a page: as it was when that was found
 
     def of_domain(self, domain: int) -> int:
-        """The number of a domain now."""
+        """Return the number of a domain now."""
         return len(self._voters[domain])
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:

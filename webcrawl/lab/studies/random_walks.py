@@ -60,7 +60,7 @@ class WalkVisits:
         return [self.urls[page] for page in np.argsort(waits, kind="stable")[:most]]
 
     def quality(self, index: set[str]) -> tuple[float, float]:
-        """The part of the visits that are to pages of an index, and its standard error.
+        """Return the part of the visits that are to pages of an index, and its standard error.
 
         Of an index with these pages it estimates the sum of their PageRank. Walkers are independent of each other, and
         visits of one walker are not: so the error is that of a ratio of sums over walkers.
@@ -123,7 +123,7 @@ def _whole(text: str) -> int:
 
 
 def read_index(path: Path) -> set[str]:
-    """The URLs that a file has, one per line, in canonical form; also .gz and .zst."""
+    """Return the URLs that a file has, one per line, in canonical form; also .gz and .zst."""
     urls: set[str] = set()
     try:
         with opened(path) as file:

@@ -86,7 +86,7 @@ class WalkFrontier(Frontier):
         self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
 
     def __len__(self) -> int:
-        """The number of walkers that have somewhere to go, and of robots.txt in flight."""
+        """Return the number of walkers that have somewhere to go, and of robots.txt in flight."""
         return super().__len__() + self.walkers.idle
 
     @property
@@ -214,7 +214,7 @@ class WalkSpider(WebSpider):
 
 
 def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
-    """The values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
+    """Return the values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
         raise RulesError(f"-a since={given['since']}: not with a walk, which fetches every page each time")

@@ -27,7 +27,7 @@ END = "\x7f"  # after every character of a host's name
 
 
 def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Counts walkers, and the hosts to which they may jump. A crawl that is no walk has none."""
+    """Count walkers, and the hosts to which they may jump. A crawl that is no walk has none."""
     value = snapshot.get(META)
     if value is None:
         return
@@ -123,7 +123,7 @@ class Starts:
         self._seeds, self._hosts = counts
 
     def __bool__(self) -> bool:
-        """True if there is any."""
+        """Return whether there is any."""
         return self._seeds > 0
 
     @property
@@ -275,11 +275,11 @@ class Walkers(Part):
         return self._idle[0][0] if self._idle and self.starts else None
 
     def figures(self) -> dict[str, int | float]:
-        """The numbers of visits that have been made, and are to be made; 0: no end."""
+        """Return the numbers of visits that have been made, and are to be made; 0: no end."""
         return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
 
     def has_ended(self, in_flight: int = 0) -> bool:
-        """True if all visits are made, or will be when so many downloads have ended."""
+        """Return True if all visits are made, or will be when so many downloads have ended."""
         return 0 < self.rules.steps <= self.visits + in_flight
 
     @property

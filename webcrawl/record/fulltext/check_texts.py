@@ -47,7 +47,7 @@ class Texts:
         self._lines: AtOnce = {}
 
     def holds(self, name: str) -> bool:
-        """True if this output is one of them."""
+        """Return whether this output is one of them."""
         return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
 
     def absent(self) -> None:
@@ -55,7 +55,7 @@ class Texts:
         self._next = None
 
     def check(self, path: Path, file: BinaryIO, length: int) -> Iterator[DamagedFile]:
-        """Yields each member that is damaged, and each line that is not as it should be."""
+        """Yield each member that is damaged, and each line that is not as it should be."""
         end = 0
         try:
             for at, packed_end, data in members(path, file, 0, length):
@@ -223,7 +223,7 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 
 
 def _names(folder: Path) -> set[str]:
-    """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
+    """Return the files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
     try:
         with regular(folder / META) as meta:
             return {name for one in json.load(meta)["segments"] for name in _files(one)}

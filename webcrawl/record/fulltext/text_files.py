@@ -53,7 +53,7 @@ class ArchivedLine:
 
 
 def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
-    """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
+    """Return the line of a page, which has the number `ordinal`; empty for a new page that shows no text.
 
     One that was fetched again and shows none any more has a line without text: what was said of it before is over.
     """
@@ -70,7 +70,7 @@ def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
 
 
 def blank(page: Page, ordinal: int) -> bytes:
-    """The line of a page that is no longer what lines before it say, and of which no other text is kept."""
+    """Return the line of a page that is no longer what lines before it say, and of which no other text is kept."""
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
@@ -129,7 +129,7 @@ Line = Callable[[int], bytes | ArchivedLine]  # of a page, by its number
 
 
 def name_of(number: int) -> str:
-    """The path of a file below JOBDIR, once it is finished."""
+    """Return the path of a file below JOBDIR, once it is finished."""
     return f"{FOLDER}/text-{number:05d}.jsonl.gz"
 
 
@@ -161,7 +161,7 @@ class TextFiles(Part):
         return True
 
     def place(self) -> tuple[int, int]:
-        """The place of the next member: the number of its file, and its first byte."""
+        """Return the place of the next member: the number of its file, and its first byte."""
         return (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
 
     def close(self) -> None:
@@ -174,7 +174,7 @@ class TextFiles(Part):
     # -- files
 
     def _resume(self) -> None:
-        """Goes on with a file that a crash left open."""
+        """Go on with a file that a crash left open."""
         state = self._db.get(STATE)
         if state is not None:
             number, ordinal, path = state.decode().split(" ")

@@ -213,7 +213,7 @@ def _sync(file: Any, path: Path) -> None:
 
 
 def _discard(file: Any) -> None:
-    """Gives up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
+    """Give up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
     with suppress(Exception):
         file.discard()
     with suppress(Exception):

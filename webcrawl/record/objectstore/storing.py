@@ -68,7 +68,7 @@ def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
 
 
 def goes(name: str) -> bool:
-    """True if a finished output of this name goes to the store."""
+    """Return whether a finished output of this name goes to the store."""
     return any(name.startswith(folder) and name.endswith(endings) for folder, endings in KINDS.items())
 
 
@@ -93,7 +93,7 @@ def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
 
 
 def elsewhere(jobdir: Path) -> dict[str, str]:
-    """The files that lie in a store and not in JOBDIR, by name, each with the address of the store."""
+    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the store."""
     stored, _ = stored_of(jobdir)
     return {name: one.address for name, one in stored.items() if not one.is_taken and not (jobdir / name).exists()}
 
@@ -179,7 +179,7 @@ class Storing(Part):
         return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
-        """Notes what its owner took away before this crawl had a store, so that nobody takes it for lost."""
+        """Note what its owner took away before this crawl had a store, so that nobody takes it for lost."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and name not in self._stored and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
@@ -200,7 +200,7 @@ class Storing(Part):
         self._submit()
 
     def _lacks(self, name: str) -> bool:
-        """True if a copy has to be verified: it is not known of, or the file here may go."""
+        """Return True if a copy has to be verified: it is not known of, or the file here may go."""
         stored = self._stored.get(name)
         if stored is None:
             return True
@@ -221,7 +221,7 @@ class Storing(Part):
     # -- what came of it
 
     def save(self) -> None:
-        """Notes what was verified since; the files may go after this checkpoint."""
+        """Note what was verified since; the files may go after this checkpoint."""
         self._harvest()
 
     def _harvest(self) -> bool:

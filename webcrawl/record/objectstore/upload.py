@@ -60,7 +60,7 @@ class Sums:
 
 
 def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going) -> tuple[Sums, str]:
-    """Returns the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
+    """Return the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
 
     A whole copy that is there already is verified and not sent again. Another file of this name is never replaced,
     unless this process has `begun` it, or it is the beginning of ours, which a killed one wrote.
@@ -143,7 +143,7 @@ def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[byt
 
 
 def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> bool:
-    """True if the store has these very bytes, which are summed."""
+    """Return whether the store has these very bytes, which are summed."""
     for piece in _pieces(path):
         going()
         sums.add(piece)
@@ -217,7 +217,7 @@ class Sender:
         self._stopped = True
 
     def close(self) -> None:
-        """Ends the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
+        """End the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
         self._stopped = True
         with suppress(TimeoutError):
             self._worker.submit(lambda: None).result(timeout=SHORTEST)

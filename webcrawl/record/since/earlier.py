@@ -53,7 +53,7 @@ class LatestCapture:
         return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
-        """The answer to a request with or without validators: of a 304 the page as if it had come."""
+        """Return the answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             page = unmodified(self.page, answer)
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
@@ -201,7 +201,7 @@ class Earlier:
         return exchange
 
     def _record(self, line: CaptureLine, path: Path, keep: int) -> Record | None:
-        """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
+        """Return the record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
         return self._asked(line, path, keep)[0]
 
     def _asked(self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
@@ -278,7 +278,7 @@ def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
 
 
 def _has(page: Exchange, digest: str) -> bool:
-    """True if the payload has this digest, with its transfer coding or without.
+    """Return True if the payload has this digest, with its transfer coding or without.
 
     The standard's is without (6.3.2); that of wget and warcio is of the chunks as well.
     """
@@ -300,7 +300,7 @@ def _give(known: LatestCapture, page: Exchange | None) -> None:
 
 
 def _coding(answer: Exchange) -> bytes:
-    """The names of its content codings, as a head says them."""
+    """Return the names of its content codings, as a head says them."""
     if answer.body is answer.payload:
         return b""
     values = [value for name, value in answer.headers if name.lower() == b"content-encoding"]

@@ -41,7 +41,7 @@ def sign(path: Path) -> Sign:
 
 
 def read_kept(folder: Path) -> list[Sign] | None:
-    """The files that the index in this folder was made of; None if there is no index, or only half of one."""
+    """Return the files that the index in this folder was made of; None if there is no index, or only half of one."""
     try:
         kept = json.loads((folder / FILES).read_bytes())
         if kept["version"] != VERSION:
@@ -127,7 +127,7 @@ def _add_files(part: str, own: Path, found: Sources) -> None:
 
 
 def _whole(jobdir: Path) -> Path:
-    """The folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
+    """Return the folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
     return jobdir.parent if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file() else jobdir
 
 

@@ -164,7 +164,7 @@ class Records:
 
 
 def _has_other(fields: Mapping[str, str], digest: str) -> bool:
-    """True if the record names another payload than that of this SHA-1.
+    """Return whether the record names another payload than that of this SHA-1.
 
     None is named with a transfer coding. A revisit record has the digest of the record that it refers to: that may be
     a SHA-256, or, if the profile does not say that the payloads are identical, of another coding of the same body.
@@ -231,7 +231,7 @@ def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
 def check_alone(
     jobdir: Path, table: str, read: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Yields the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
+    """Yield the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
     log = jobdir / LOG
     rows, number = read("fetch_status", "url"), 0
     for part in parts:

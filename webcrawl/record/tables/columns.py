@@ -171,7 +171,7 @@ Row = tuple[Any, ...]  # in the order of the columns; where the place of a recor
 
 
 def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
-    """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
+    """Return the columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
     at = SCHEMAS[table].get_field_index(PLACE)
     if at >= 0:

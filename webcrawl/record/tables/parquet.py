@@ -73,7 +73,7 @@ def read_stream(source: Path | bytes) -> Iterator[pa.RecordBatch]:
 
 
 def read_schema(source: Path | bytes) -> pa.Schema:
-    """The columns of a stream."""
+    """Return the columns of a stream."""
     with _file(source) as file, pa.ipc.open_stream(file) as reader:
         return reader.schema
 

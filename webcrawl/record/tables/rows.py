@@ -240,7 +240,7 @@ class LinkRows:
         return self._put(url, (targets, kinds, texts, rels, followed))
 
     def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
-        """Adds rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
+        """Add rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
         place = start = len(self)
         for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)

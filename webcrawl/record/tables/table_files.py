@@ -75,13 +75,13 @@ class Progress:
         return json.dumps(noted).encode()
 
     def begin(self, log: int) -> Part:
-        """The part that grows from now on, where crawl.log has so many bytes."""
+        """Return the part that grows from now on, where crawl.log has so many bytes."""
         if not self.parts or self.parts[-1].end != log:
             self.parts.append(Part(log, log, 0))
         return self.parts[-1]
 
     def next_name(self, table: str) -> str:
-        """The name of the table's next file, which has never been used."""
+        """Return the name of the table's next file, which has never been used."""
         serial = self.serial[table] = self.serial.get(table, -1) + 1
         return f"{FOLDER}/{table}-{serial:05d}"
 
@@ -134,7 +134,7 @@ class CrawlTable:
         self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
-        """The names of the files that are finished, and how many rows are in none of them."""
+        """Return the names of the files that are finished, and how many rows are in none of them."""
         with suppress(StoreError, ValueError, TypeError, KeyError):  # of a damaged state: `scrapy verify` says more
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)

@@ -135,7 +135,7 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _head(block: bytes) -> int:
-    """The length of the HTTP head of a block."""
+    """Return the length of the HTTP head of a block."""
     end = END_OF_HEAD.search(block)
     return end.end() if end is not None else len(block)
 
@@ -187,7 +187,7 @@ class Index:
         return crc
 
     def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
-        """Yields the line for this record of the archive if it says something else, or that there is none.
+        """Yield the line for this record of the archive if it says something else, or that there is none.
 
         The digest of a response with a transfer coding is not among its fields: there only the checksum tells.
         """
@@ -203,6 +203,6 @@ class Index:
             yield DamagedFile(self._path, place, f"not what the record at byte {at} of {self._archive} says")
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Yields the lines for which the archive had no record."""
+        """Yield the lines for which the archive had no record."""
         for at, (place, *_) in self._lines.items():
             yield DamagedFile(self._path, place, f"{self._archive} has no such record at byte {at}")

@@ -76,7 +76,7 @@ class Record:
         return found
 
     def names(self, other: str, *fields: str) -> bool:
-        """True if one of these fields refers to the record with this identifier."""
+        """Return whether one of these fields refers to the record with this identifier."""
         return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)
 
 
@@ -212,7 +212,7 @@ class Records:
         return b"".join(parts)
 
     def _skip(self, torn: Torn) -> None:
-        """Goes to the next record: in what can be unpacked of the member, or else to the next member."""
+        """Go to the next record: in what can be unpacked of the member, or else to the next member."""
         begin = self.place
         if not self._found(torn, begin):
             self.place = Place(self.size, 0)
@@ -224,7 +224,7 @@ class Records:
         self._on_lost(SkippedRange(at, str(torn), size))
 
     def _found(self, torn: Torn, begin: Place) -> bool:
-        """True if a record follows in what can be unpacked."""
+        """Return whether a record follows in what can be unpacked."""
         unpacked = self._unpacked
         if isinstance(torn, Unpackable):
             return False

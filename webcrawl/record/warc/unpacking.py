@@ -129,7 +129,7 @@ class UnpackedStream:
         self.seek(Place(form.begin, 0))
 
     def seek(self, place: Place) -> None:
-        """Goes to a place; Torn if nothing can be unpacked there."""
+        """Go to a place; Torn if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = self._data = b""
@@ -220,7 +220,7 @@ class UnpackedStream:
         return data
 
     def blank(self) -> bool:
-        """Skips empty lines between records; False at the end of the file."""
+        """Skip empty lines between records; False at the end of the file."""
         while self.ended():
             if not self.cross():
                 return False
@@ -241,7 +241,7 @@ class UnpackedStream:
         return data
 
     def begins(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """True if the next bytes, of which the mark wants `size`, are these; nothing is taken."""
+        """Return whether the next bytes, of which the mark wants `size`, are these; nothing is taken."""
         while len(self._data) < size and (self.more() or self.cross()):
             pass
         return mark.match(self._data) is not None
@@ -270,7 +270,7 @@ class UnpackedStream:
         return self._end - self._at + len(self._packed) + len(self._data)
 
     def find(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """Skips to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
+        """Skip to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
         while True:
             found = mark.search(self._data)
             if found is not None:

@@ -136,7 +136,7 @@ def _ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[byt
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> Answer:
-    """The answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
+    """Return the answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415
     from webcrawl.tools.why.answer import why  # noqa: PLC0415
 

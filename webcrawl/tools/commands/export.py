@@ -106,7 +106,7 @@ class Documents(ToolCommand):
             self.exitcode = self.exitcode or int(its.is_cut)
 
     def _make(self, sources: list[str], scratch: Path) -> None:
-        """Makes documents of archives in this folder. ValueError if not all are read."""
+        """Make documents of archives in this folder. ValueError if not all are read."""
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
 
         _note(sources, scratch / SOURCES)
@@ -159,7 +159,7 @@ def _forgotten(crawls: list[Path]) -> Forgotten:
 
 
 def _note(sources: list[str], note: Path) -> None:
-    """Notes of what archives documents are made here. ValueError: there are those of others already."""
+    """Note of what archives documents are made here. ValueError: there are those of others already."""
     asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
     if note.exists() and note.read_bytes() != asked:
         raise ValueError(f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it")

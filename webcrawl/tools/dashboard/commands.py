@@ -120,7 +120,7 @@ def said(value: Any) -> str:
 
 
 def words(name: object) -> str:
-    """The name of a figure as people write it."""
+    """Return the name of a figure as people write it."""
     text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
     return text[:1].upper() + text[1:] if "://" not in text else text
 
@@ -198,7 +198,7 @@ def _form(shown: Shown, command: Command, host: str) -> Html:
 
 
 def sure_content(shown: Shown, order: Order, back: str) -> Html:
-    """Asks once more before something is done that cannot be taken back."""
+    """Ask once more before something is done that cannot be taken back."""
     form = shown.site.form(
         shown.at("commands"),
         hidden("words", shlex.join(order.words)),
@@ -250,7 +250,7 @@ class Ordering:
         return name
 
     def said(self, shown: Shown, name: str) -> Html | None:
-        """The answer of this name, if it is known."""
+        """Return the answer of this name, if it is known."""
         if name not in self._kept:
             return None
         order, answer, failed = self._kept[name]

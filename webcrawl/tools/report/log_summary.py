@@ -92,7 +92,7 @@ class SeedTable:
         return at
 
     def outcomes(self) -> Counter[int]:
-        """The number of seeds by their status."""
+        """Return the number of seeds by their status."""
         return Counter(self._status)
 
     def rows(self, most: int) -> list[SeedRow]:

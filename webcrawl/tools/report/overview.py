@@ -27,7 +27,7 @@ MOST = 240  # points of a line: what a screen can show
 
 
 def overview(source: Source, log: Log) -> Html:
-    """The numbers that are asked for first."""
+    """Return the numbers that are asked for first."""
     statistics, state = source.statistics, source.state
     hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
     about = "about " if statistics.hosts.level else ""

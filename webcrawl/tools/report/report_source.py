@@ -252,7 +252,7 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
 
 
 def read_source(jobdir: Path) -> Source:
-    """Reads the last checkpoint; NoCrawl if there is nothing to read."""
+    """Read the last checkpoint; NoCrawl if there is nothing to read."""
     return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
 
 

@@ -107,7 +107,7 @@ class Builder:
         self._closing.close()
 
     def _sweep(self) -> None:
-        """Removes segments that no checkpoint counts."""
+        """Remove segments that no checkpoint counts."""
         for path in self.folder.iterdir():
             match = NAME.fullmatch(path.name)
             if match and (match[2] or int(match[1]) > self.number):
@@ -176,7 +176,7 @@ class Builder:
             self._step(len(lines))
 
     def _step(self, links: int) -> None:
-        """Takes out what is new, so that it does not wait in two places, and a checkpoint now and then."""
+        """Take out what is new, so that it does not wait in two places, and a checkpoint now and then."""
         self._since += links
         if self._since >= OFTEN:
             self._take()

@@ -127,7 +127,7 @@ def why(jobdir: Path, url: str) -> Answer:
 
 
 def _is_open(answer: Answer) -> bool:
-    """True if another drone may know better."""
+    """Return whether another drone may know better."""
     return answer.state in WEAK or not answer.is_end
 
 
@@ -141,7 +141,7 @@ def _rank(answer: Answer) -> tuple[int, bool, bool]:
 
 
 def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
-    """The answer that these facts give."""
+    """Return the answer that these facts give."""
     verdict = verdict_on(facts)
     details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
     if is_hive:

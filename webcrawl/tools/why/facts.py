@@ -265,7 +265,7 @@ class Facts:
         return bool(traces or (self.live is not None and self.live.get("known")))
 
     def found_on(self) -> dict[str, Any] | None:
-        """The page that it was found on, as far as anything says so."""
+        """Return the page that it was found on, as far as anything says so."""
         link = self.link
         if link is not None:
             return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}

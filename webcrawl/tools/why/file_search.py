@@ -224,7 +224,7 @@ def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict
 
 
 def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange | None:
-    """The answer of a record, its body up to `most` bytes; None if it cannot be read."""
+    """Return the answer of a record, its body up to `most` bytes; None if it cannot be read."""
     path = jobdir / "warc" / entry.file
     with suppress(OSError, NotWarc, Unusable):
         with Records(path, bytes_of(most), lambda _: None, Place(entry.offset, 0)) as records:

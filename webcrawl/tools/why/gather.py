@@ -106,7 +106,7 @@ class FactFinder:
                 facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
 
     def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        """Looks in the queues, in the front-end and the lines for what has not been asked for yet."""
+        """Look in the queues, in the front-end and the lines for what has not been asked for yet."""
         search = Search(self._source.core, self._source.domains, deep=self._deep)
         search.near(urls)
         for facts in some:
@@ -168,7 +168,7 @@ class FactFinder:
                 facts.looked += looked.cut
 
     def _later(self, some: Sequence[Facts]) -> None:
-        """Finds what is left for a later segment: the crawl itself does not know it."""
+        """Find what is left for a later segment: the crawl itself does not know it."""
         if some:
             found, looked = left_for_later(self._source, {facts.url for facts in some}, deep=self._deep)
             for facts in some:
@@ -192,7 +192,7 @@ class FactFinder:
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """The origin that filters are told: what is not known is in favour of the URL, but for the scope.
+        """Return the origin that filters are told: what is not known is in favour of the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
         """
@@ -217,7 +217,7 @@ class FactFinder:
         return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """Looks for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
+        """Look for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -254,7 +254,7 @@ class FactFinder:
             verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
 
     def _follow(self, some: Sequence[Facts]) -> None:
-        """Finds where redirects lead, which only the archive says."""
+        """Find where redirects lead, which only the archive says."""
         redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)

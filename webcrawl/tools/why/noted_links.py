@@ -73,7 +73,7 @@ def _path(lines: Iterable[bytes]) -> str | None:
 def _in_tables(
     source: Source, urls: Collection[str], found: dict[str, tuple[str, str]], cut: list[str], *, deep: bool
 ) -> None:
-    """Adds to `cut` what was not read."""
+    """Add to `cut` what was not read."""
     names = sorted(name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE))
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):

@@ -229,7 +229,7 @@ class Source:
         return SlotFingerprints(self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot)
 
     def keys(self, forms: Collection[Form]) -> list[int]:
-        """The numbers by which the seen store knows them."""
+        """Return the numbers by which the seen store knows them."""
         return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
 
     # -- a hive's
@@ -256,7 +256,7 @@ class Source:
         return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
     def has(self, name: str) -> bool:
-        """True if the crawl writes this output."""
+        """Return whether the crawl writes this output."""
         return name in self.outputs or (self.alive and (self.jobdir / name).exists())
 
     @property

@@ -13,4 +13,4 @@ class UrlCache(Protocol):
         """Looks up keys in turn, adding those it does not hold; returns the ascending positions of these."""
 
     def __len__(self) -> int:
-        """The number of keys held."""
+        """Return the number of keys held."""
