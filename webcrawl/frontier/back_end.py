@@ -196,7 +196,7 @@ class BackEnd:
         return first
 
     def pop_due(self, now: float) -> Entry | None:
-        """Removes and returns the first entry that is due, or None. The host stays out until scheduled again.
+        """Remove and return the first entry that is due, or None. The host stays out until scheduled again.
 
         Up to their share, unproven hosts are ordered by time like all others; beyond it only `pop_spare` gives them.
         """
@@ -212,7 +212,7 @@ class BackEnd:
         return _pop(first) if first and first[0][0] <= now else None
 
     def pop_first(self, now: float, standings: Iterable[int]) -> Entry | None:
-        """Removes and returns a due host of the first of these standings that has one, whoever has slots."""
+        """Remove and return a due host of the first of these standings that has one, whoever has slots."""
         if self._stale:
             self._pass_over()
         heaps = (self._heaps[standing] for standing in standings)

@@ -140,7 +140,7 @@ class Fifo:
             pool.relieve()
 
     def pop(self) -> bytes | None:
-        """Removes and returns the oldest record, or None."""
+        """Remove and return the oldest record, or None."""
         count = self.count
         if not count:
             return None

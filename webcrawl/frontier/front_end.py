@@ -99,7 +99,7 @@ class FrontEnd:
         self._bounds = list(accumulate(weight for _, weight in filled))
 
     def add(self, records: Iterable[bytes]) -> int:
-        """Puts each link at the level that prioritizer and priority give it; returns how many there were."""
+        """Put each link at the level that prioritizer and priority give it, and return how many there were."""
         count = 0
         for _, found in groupby(records, self._alike):
             run = [*found]

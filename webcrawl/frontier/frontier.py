@@ -66,7 +66,7 @@ class Steering:
     # -- a host that fails
 
     def retry(self, name: str, now: float) -> float:
-        """Ends all waits but those that politeness demands; returns when the host is due. It may be given up no more.
+        """End all waits but those that politeness demands, and return when the host is due. It may be given up no more.
 
         Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for it.
         """
@@ -322,7 +322,7 @@ class Frontier:
         return core.book.will_retry(record, link, outcome, now, news=news)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books the outcome of a download; returns False if the link will be retried."""
+        """Book the outcome of a download, and return False if the link will be retried."""
         core, rotation = self.core, self._rotation
         host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)

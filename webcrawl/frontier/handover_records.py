@@ -85,7 +85,7 @@ class DomainMoves:
             self._table.hold(domain, record)
 
     def _release(self, name: str, size: int) -> list[Packed]:
-        """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
+        """Remove and return URLs of a domain that wait, so many bytes or one, whatever its budget."""
         domain, records = self._budgets.get(name), list[Packed]()
         while size > 0 and (record := self._table.release(domain)) is not None:
             records.append(record)

@@ -333,7 +333,7 @@ THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with oth
 
 
 def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
-    """Books an answer of a wall; returns the link if it comes again.
+    """Book an answer of a wall, and return the link if it comes again.
 
     As long as it may be this URL's alone it does not: if the host turns out to be behind the wall, `brought_back` has
     it. It ends if it has met the wall before, and its host has given pages since: then it alone is walled. Who made a

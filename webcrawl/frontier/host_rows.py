@@ -39,7 +39,7 @@ class HostRows:
         return f"<HostRows written={len(self._written)} changed={len(self.changed)}>"
 
     def take(self, name: str) -> tuple[Row | None, bool]:
-        """Removes a row from the cache; returns it (or None) and whether SQLite has it in this form."""
+        """Remove a row from the cache, and return it (or None) and whether SQLite has it in this form."""
         row = self.changed.pop(name, None)
         written = row is None
         if row is None:

@@ -39,7 +39,7 @@ class AsideHosts:
         return len(self.heads) + sum(map(len, self._queues.values()))
 
     def push(self, name: str, due: float, now: float) -> float:
-        """Puts a host aside; returns when it comes back: not before it is due."""
+        """Put a host aside, and return when it comes back: not before it is due."""
         length = _length(due - now)
         at = now + STEP**length
         record = AT.pack(at) + name.encode()

@@ -37,7 +37,7 @@ class Outage:
         return None
 
     def pardon(self, since: float) -> int:
-        """Takes back all failures of this time and later; returns how many there were."""
+        """Take back all failures of this time and later, and return how many there were."""
         count = 0
         for charge in self._core.charges.take(since):
             self._undo(charge)

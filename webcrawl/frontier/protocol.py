@@ -159,7 +159,7 @@ class Outages(Protocol):
         """A link of a host that answered last time, or with `anyone` of another."""
 
     def pardon(self, since: float) -> int:
-        """Takes back everything since then; returns how many failures."""
+        """Take back everything since then, and return how many failures."""
 
 
 class Notes(Protocol):

@@ -191,7 +191,7 @@ class Reputation:
         return len(rows[0][0]) // TAG if rows else 0
 
     def take(self, domain: str) -> bytes:
-        """Removes and returns what is written of those that link to a domain; `save` writes the rest first."""
+        """Remove and return what is written of those that link to a domain; `save` writes the rest first."""
         number = self._number(domain)
         rows = self._db.query(LOAD, (number,))
         self._db.execute("DELETE FROM linked WHERE domain = ?", (number,))

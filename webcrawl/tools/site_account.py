@@ -219,7 +219,7 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
 
 
 def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
-    """Gives each request what came of it; returns the ends that have no request.
+    """Give each request what came of it, and return the ends that have no request.
 
     An end belongs to the last request for its URL that was sent before it. Others for it were tried again, or repeated
     after a kill.

@@ -183,7 +183,7 @@ class BloomSeen:
         return len(new)
 
     def _add(self, key: int) -> bool:
-        """Adds the key; returns whether all its bits were set before."""
+        """Add the key, and return whether all its bits were set before."""
         # The library counts keys and raises beyond its capacity, which would end the crawl. Our state counts instead.
         self._bloom.count = 0
         return bool(self._bloom.add(key))

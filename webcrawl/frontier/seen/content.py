@@ -67,7 +67,7 @@ class ContentSeen:
         return len(self._fresh) + len(self._frozen) + len(self._runs)
 
     def seen(self, digest: bytes) -> bool:
-        """Adds a digest; returns whether it was added before."""
+        """Add a digest, and return whether it was added before."""
         if self.holds(digest):
             return True
         self.add(digest)

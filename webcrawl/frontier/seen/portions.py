@@ -74,7 +74,7 @@ class Portions:
         self.links += len(links) - start
 
     def take(self, now: float, *, paced: bool = True) -> Portion | None:
-        """Removes and returns the next portion, if there is one and it is time for it.
+        """Remove and return the next portion, if there is one and it is time for it.
 
         `paced`: there are others, whom portions would hold up.
         """

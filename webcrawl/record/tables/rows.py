@@ -205,7 +205,7 @@ class LinkRows:
             self._write(urls, columns)
 
     def add(self, end: EndedUrl) -> int:
-        """Adds the links of a URL that has ended; returns their number.
+        """Add the links of a URL that has ended, and return their number.
 
         An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing, and has no row.
         """

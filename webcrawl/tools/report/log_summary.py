@@ -216,7 +216,7 @@ class Log:
 
 
 def _keep(heap: list[Extreme], one: Extreme) -> int:
-    """Keeps the largest; returns from which number on one belongs to them."""
+    """Keep the largest, and return from which number on one belongs to them."""
     if len(heap) < MOST:
         heappush(heap, one)
         return 0

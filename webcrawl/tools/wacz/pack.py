@@ -193,7 +193,7 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
 def _add_pages(
     package: Package, archives: list[tuple[Path, Path]], start: str, folder: Path, found: Counter[str]
 ) -> dict[str, str]:
-    """Adds the list of seeds and that of all other pages; returns what the package says of the first seed."""
+    """Add the list of seeds and that of all other pages, and return what the package says of the first seed."""
     first: PageEntry | None = None
     with ExitStack() as opened:
         seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
