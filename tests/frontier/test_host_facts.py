@@ -13,7 +13,7 @@ from webcrawl.frontier.allowances.reputed import ByReputation
 from webcrawl.frontier.booking import Booking, Limits
 from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.host_facts import facts_of
-from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.prioritizers.depth import ByDepth
 from webcrawl.frontier.state import read_core
@@ -53,7 +53,7 @@ def test_a_checkpoint_says_what_the_crawl_says(tmp_path, seed):
     db.checkpoint()
 
     with Snapshot(tmp_path / "state") as snapshot:
-        look = Look(read(snapshot))
+        look = HostInspection(read(snapshot))
         facts = {name: look.facts(name) for name in (*names, "nobody.test")}
         live = {name: frontier.look.facts(name) for name in facts}
         domains = {name: (look.domain(name), frontier.look.domain(name)) for name in names}

@@ -12,7 +12,7 @@ from webcrawl.base.model import from_sitemap, is_sitemap
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import merge_host, pack_host
-from webcrawl.frontier.host_queues import MAX_LISTED, MIN_TRIED, MIN_TURNS, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, MIN_TRIED, MIN_TURNS, SitemapQuota
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.host_row import ALL, check
 
@@ -215,7 +215,7 @@ def test_it_moves_with_its_host(db):
 @given(st.lists(st.tuples(st.booleans(), st.booleans())))
 def test_nobody_starves(pages):
     """Whatever the pages are like, each kind has a turn among any 16."""
-    one = Listed()
+    one = SitemapQuota()
     turns = []
     for is_listed, new in pages:
         one.learn(listed=is_listed, new=new)
@@ -224,4 +224,4 @@ def test_nobody_starves(pages):
         assert 0 <= one.credit < 1
     turns += [one.has_turn() for _ in range(16)]
     assert all(len({*turns[at : at + 16]}) == 2 for at in range(len(turns) - 15))
-    assert Listed(*one.save()) == one
+    assert SitemapQuota(*one.save()) == one

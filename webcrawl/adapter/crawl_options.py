@@ -121,15 +121,22 @@ def _seconds(text: str) -> str:
 
 
 def take_folder(opts: argparse.Namespace, words: Sequence[str]) -> None:
-    """`-o DIR` is the folder of a crawl from URLs or files. A file of items, as of other spiders, is Scrapy's."""
-    folders = [one for one in opts.output or () if not _FEED.fullmatch(one)]
+    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's, as for other spiders.
+
+    Raise UsageError if more than one folder is given.
+    """
+    outputs = opts.output or []
+    feeds = [output for output in outputs if _FEED.fullmatch(output)]
+    folders = [output for output in outputs if not _FEED.fullmatch(output)]
+    if not folders:
+        return
     if len(folders) > 1:
         raise UsageError(f"-o: one folder is needed, not {' and '.join(folders)}", print_help=False)
-    if folders:
-        opts.output = [one for one in opts.output if one not in folders] or None
-        if "JOBDIR" in _names(words):
-            raise UsageError(f"-o {folders[0]} and -s JOBDIR=: give the folder in one place", print_help=False)
-        opts.set.append(f"JOBDIR={folders[0]}")
+    (folder,) = folders
+    opts.output = feeds or None
+    if "JOBDIR" in _names(words):
+        raise UsageError(f"-o {folder} and -s JOBDIR=: give the folder in one place", print_help=False)
+    opts.set.append(f"JOBDIR={folder}")
 
 
 def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]) -> None:
@@ -182,5 +189,5 @@ def _twice(option: str, other: str) -> UsageError:
 
 
 def _names(assignments: Sequence[str]) -> set[str]:
-    """The settings that the command line sets by `-s`."""
+    """Return the settings that the command line sets by `-s`."""
     return {one.partition("=")[0].strip() for one in assignments}

@@ -26,7 +26,7 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import Cancelled
 from webcrawl.net.http_request import Headers
 from webcrawl.record.since.cdx_server import CdxServer, NoAnswer, is_payload
-from webcrawl.record.since.earlier import Earlier, Known
+from webcrawl.record.since.earlier import Earlier, LatestCapture
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources
 from webcrawl.store.worker import Worker
@@ -135,7 +135,7 @@ class Since:
         self._held = 0
         self._bare: dict[str, int] = {}  # signs that a host bears no conditions: with SURE of them it gets none
 
-    async def latest(self, trip: Trip, url: str, headers: Headers) -> Known | None:
+    async def latest(self, trip: Trip, url: str, headers: Headers) -> LatestCapture | None:
         """The earlier record of a page that is about to be asked for by GET; None of anything else.
 
         Nor of a page that is fetched again: this crawl knows later states of it than the earlier one. A URL that has
@@ -156,7 +156,7 @@ class Since:
                 self._hold(known, known.page)
         return known
 
-    def answered(self, trip: Trip, known: Known, answer: Exchange) -> Exchange:
+    def answered(self, trip: Trip, known: LatestCapture, answer: Exchange) -> Exchange:
         """The answer, or the page that a 304 stands for.
 
         A host that does not bear conditions on a GET is asked again, later, and without them from now on. So is one
@@ -179,7 +179,7 @@ class Since:
         while len(self._bare) > HOSTS:
             del self._bare[next(iter(self._bare))]
 
-    def _hold(self, known: Known, page: Exchange) -> None:
+    def _hold(self, known: LatestCapture, page: Exchange) -> None:
         """The earlier page takes memory until its URL has been asked for and processed."""
         size = len(page.payload) + len(page.body)
         if self._held + size > MOST:

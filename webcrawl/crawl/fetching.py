@@ -34,7 +34,7 @@ from webcrawl.net.reading_limits import Bandwidth
 
 if TYPE_CHECKING:
     from webcrawl.crawl.earlier_pages import Since
-    from webcrawl.record.since.earlier import Known
+    from webcrawl.record.since.earlier import LatestCapture
 
 CUT, LONG = Options(cut=True), Options(long=True)
 # Why a body is not whole, for whoever wants whole ones
@@ -164,12 +164,12 @@ class Fetching:
             self._refuse(exchange)
         return exchange
 
-    async def _asked(self, trip: Trip, link: Link) -> tuple[Exchange, Known | None]:
+    async def _asked(self, trip: Trip, link: Link) -> tuple[Exchange, LatestCapture | None]:
         """Return the answer of the server, and what the earlier crawl has of the page."""
         client = self._clients[link.url[: link.url.index(":")]]
         headers, options = self._headers_of(link), self._options_of(link)
         watch = Sending(trip, partial(self._tell_sent, trip, link)) if self._heard.sent else trip
-        known: Known | None = None
+        known: LatestCapture | None = None
         task = self._running.begin(trip)
         try:
             if self._since is not None:

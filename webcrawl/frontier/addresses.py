@@ -36,7 +36,7 @@ class Addresses:
         return len(self._addresses)
 
     def learn(self, ip: str, ready_at: float) -> None:
-        """Makes the address wait until `ready_at` at least."""
+        """Make the address wait until `ready_at` at least."""
         address = self._addresses.setdefault(ip, Address())
         address.ready_at = max(address.ready_at, ready_at)
 
@@ -80,7 +80,7 @@ class Addresses:
     # -- for inline downloads (frontier/lending.py)
 
     def ready_at(self, ip: str) -> float:
-        """The time at which the address may be contacted; infinity while it is lent."""
+        """Return the time at which the address may be contacted; infinity while it is lent."""
         address = self._addresses.get(ip)
         if address is None:
             return 0.0

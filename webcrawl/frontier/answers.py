@@ -12,7 +12,7 @@ from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.health import brought_back, give_back, is_own, opens
 from webcrawl.frontier.host_origins import OF_HOST
-from webcrawl.frontier.host_queues import MAX_LISTED, Listed
+from webcrawl.frontier.host_queues import MAX_LISTED, SitemapQuota
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.outcomes import is_kept_short
@@ -52,7 +52,7 @@ class HostNotes:
             return host.missing
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """True if the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+        """Return whether the host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
         `learned`: whether it would count.
@@ -67,7 +67,7 @@ class HostNotes:
         """Of so many URLs that a sitemap names, how many its host may have of its sitemaps; their turns begin."""
         with self._core.opened(host_of(url)) as host:
             if host.listed is None:
-                host.listed = Listed()
+                host.listed = SitemapQuota()
             self._core.hosts.touch(host)
             return host.listed.take(urls, MAX_LISTED * max(self._domains.links_to(url), 1))
 
@@ -81,7 +81,7 @@ class Answers:
         self._origins = core.origins
 
     def booked(self, host: Host, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books how a download ended; False if the link comes again."""
+        """Book how a download ended; False if the link comes again."""
         is_whole = host.origins is None or bool(outcome.wall) or outcome.status in OF_HOST
         record = host if is_whole else self._origins.record_for(host, link)
         pages = host.pages
@@ -155,7 +155,7 @@ class Answers:
             heappush(host.later, (at, link.pack()))
 
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
-        """Books what an answer says of the host's wall; `known`: that it is behind one was known before."""
+        """Book what an answer says of the host's wall; `known`: that it is behind one was known before."""
         if not outcome.wall:
             if opens(link, outcome):
                 host.wall = None

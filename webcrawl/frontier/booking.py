@@ -257,7 +257,7 @@ class Booking:
         host.ready_at, host.retired = consequences.ready_at, consequences.retired
 
     def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Books an answer of a wall: the host is well, and nothing is known of the page."""
+        """Book an answer of a wall: the host is well, and nothing is known of the page."""
         limits = self.of(host.name)[1]
         host.times.append(outcome.seconds)
         del host.times[:-DOWNLOADS]
@@ -269,7 +269,7 @@ class Booking:
         return None if again is None or host.retired else Retry(host.ready_at, again)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
-        """Books a download that was cut because others needed its slot: no failure, but the host was busy with it."""
+        """Book a download that was cut because others needed its slot: no failure, but the host was busy with it."""
         host.times.append(seconds)
         del host.times[:-DOWNLOADS]
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
@@ -327,7 +327,7 @@ class Booking:
         return self.own is not None or self._limits.connections is not None
 
     def connections(self, host: WaitFacts) -> int:
-        """The number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
+        """Return the number of its requests at once. A Crawl-delay is between any two: its robots.txt goes first."""
         limits = self.of(host.name)[1]
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1
@@ -338,7 +338,7 @@ class Booking:
         return min(host.row.asked, self.of(host.name)[1].retry_after_max) if host.row is not None else 0.0
 
     def is_spent(self, host: Host) -> bool:
-        """True if the host has had all the pages that it may have."""
+        """Return whether the host has had all the pages that it may have."""
         return 0 < self.of(host.name)[1].host_pages <= host.pages
 
 

@@ -69,7 +69,7 @@ class Budgets:
     # -- for every page
 
     def admits(self, name: str, record: Packed) -> bool:
-        """True if this URL of the domain may go on; else it is held. A user's own request may always."""
+        """Return whether this URL of the domain may go on; else it is held. A user's own request may always."""
         if not self.counts or not is_found(record):
             return True
         domain = self.get(name)
@@ -171,13 +171,13 @@ class Budgets:
         return used < domain.sure or domain.queue is None or used + domain.queue.count <= WIDE * domain.most
 
     def _may_show(self, domain: Domain) -> bool:
-        """True if the domain may be asked for what pages of others, or its own, need to be shown."""
+        """Return True if the domain may be asked for what pages of others, or its own, need to be shown."""
         if domain.used >= BEYOND * domain.most:
             self.rate(domain)
         return domain.used < BEYOND * domain.most
 
     def rate(self, domain: Domain) -> None:
-        """Asks for the domain's reputation again."""
+        """Ask for the domain's reputation again."""
         links = self.reputation.links_to(domain.name)
         if links != domain.rank:
             domain.rank = links
@@ -335,10 +335,10 @@ class Budgets:
 
 
 def domain_of(name: str) -> str:
-    """The domain of a record."""
+    """Return the domain of a record."""
     return name.removesuffix(FAMILIES)
 
 
 def is_one_of_many(url: str) -> bool:
-    """True if this requisite costs as much as a page; the others cost nothing."""
+    """Return whether this requisite costs as much as a page; the others cost nothing."""
     return crc32(url.encode()) % REQUISITES == 0

@@ -36,7 +36,7 @@ OTHER = "frontier "  # before a dotted path, among the figures: a frontier whose
 
 
 def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts hosts and queued URLs."""
+    """Read everything once, and count hosts and queued URLs."""
     queues = SavedQueues(snapshot)
     mine: Counter[str] = Counter()
     places = Places()
@@ -100,7 +100,7 @@ def _hosts(snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places:
 
 
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
-    """The number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
+    """Return the number of records. Raises DamagedFile if one is not a link, or belongs to another host."""
     count = 0
     for record in records:
         count += 1
@@ -154,7 +154,7 @@ def _front(
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
-    """The entries of the queue of hosts set aside; some may be of hosts that came back before."""
+    """Return the entries of the queue of hosts set aside; some may be of hosts that came back before."""
     entries: set[Entry] = set()
     for length, first, queue in saved:
         records = queues.records(queue, f"table meta, {META}: aside for {length}")
@@ -185,7 +185,7 @@ def _odd(
 
 
 def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads both tables; counts domains and the URLs that wait for budget, or are folded."""
+    """Read both tables, and count domains and the URLs that wait for budget, or are folded."""
     for row in snapshot.rows(domain_row.ALL):
         found["domains"] += 1
         name, _, waiting, data, _ = row
@@ -208,7 +208,7 @@ def check_domains(snapshot: Snapshot, queues: SavedQueues, found: Counter[str]) 
 
 
 def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
-    """The number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
+    """Return the number of URLs in a domain's queue; ValueError if one is no link, DamagedFile for the queue."""
     count = 0
     for record in () if queue is None else queues.records(queue, what):
         count += 1
@@ -219,7 +219,7 @@ def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
 
 
 def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts the keys, and the records waiting in U."""
+    """Read everything once, and count the keys, and the records waiting in U."""
     now = _state(snapshot)
     found["keys"], found["waiting"] = now.new, now.end - now.judged
     yield from files.check()
@@ -326,7 +326,7 @@ def _numbered(snapshot: Snapshot, prefix: str, columns: str) -> list[tuple[int, 
 
 
 def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads everything once; counts the links among those that are not yet looked up."""
+    """Read everything once, and count the links among those that are not yet looked up."""
     for number, *row in snapshot.rows("SELECT id, turn, site, count, data, crc FROM portion"):
         what = f"table portion, {number}"
         count, data = row[2], row[3]

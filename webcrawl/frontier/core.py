@@ -107,7 +107,7 @@ class Queues:
     budgets: Budgets  # URLs of domains that have had their pages
 
     def others_wait(self, now: float) -> bool:
-        """True if there are URLs outside the back-end, other than those of domains that have their share."""
+        """Return whether there are URLs outside the back-end, other than those of domains that have their share."""
         heads = self.aside.heads
         waiting = self.front.filled or self.parked.count or self.budgets.listed
         return bool(waiting) or (bool(heads) and heads[0][0] <= now)
@@ -154,7 +154,7 @@ class Charge:
     short: bool = False  # it ended with a body that is not whole, and is counted so
 
     def booked(self, host: Host, outcome: Outcome, again: Retry | None) -> None:
-        """Notes what became of it. A host that has answered, even if not to the end, keeps its record."""
+        """Note what became of it. A host that has answered, even if not to the end, keeps its record."""
         self.failures = NO_FAILURES if is_cut_short(outcome) else host.failures
         self.again, self.short = again, again is None and is_kept_short(self.link, outcome)
 
@@ -212,11 +212,11 @@ class Core:
         self.dropped: list[Callable[[Link, int], None]] = []  # are told of each URL that ends without a download
 
     def is_foreign(self, name: str) -> bool:
-        """True if the host belongs to another crawl of the hive."""
+        """Return whether the host belongs to another crawl of the hive."""
         return self.gate is not None and self.gate.foreign(name)
 
     def drop(self, link: Link, status: int) -> None:
-        """Ends a URL that is not asked for, and that has left its queue."""
+        """End a URL that is not asked for, and that has left its queue."""
         self.counters[f"dropped/{status}"] += 1
         for tell in self.dropped:
             tell(link, status)
@@ -227,7 +227,7 @@ class Core:
             self.back.schedule(host, host.due())
 
     def open(self, name: str) -> tuple[Host, bool]:
-        """The record of a host, and whether it is in the back-end; if not, `close` is to be called."""
+        """Return the record of a host, and whether it is in the back-end; if not, `close` is to be called."""
         host = self.back.active.get(name)
         return (self.hosts.get(name), False) if host is None else (host, True)
 

@@ -21,7 +21,7 @@ OVERDUE = 10.0  # seconds a due host waits for a fetcher before n shrinks: there
 STEADY = 10_000
 
 
-class Running(Protocol):
+class RunningDownload(Protocol):
     """A download under way."""
 
     @property
@@ -38,7 +38,7 @@ class Running(Protocol):
         ...
 
 
-R = TypeVar("R", bound=Running)
+R = TypeVar("R", bound=RunningDownload)
 
 
 class Demand:
@@ -58,7 +58,7 @@ class Demand:
         return (step < LOOKS or (opened and idle)) and self._rotation.grow(anyone=beyond)
 
     def next_growth(self) -> float | None:
-        """The time at which one more host may be let in (0 is now), as far as one can say."""
+        """Return the time at which one more host may be let in (0 is now), as far as one can say."""
         rotation = self._rotation
         look_at = rotation.next_look()
         if not (rotation.can_grow() and self._slots.open_to(NEW)):
@@ -84,17 +84,17 @@ class Demand:
     # -- what is wanted
 
     def holds_back(self, now: float) -> bool:
-        """True if only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
+        """Return True if only hosts that are beyond a share can be asked: unproven ones, or those of some domains."""
         rotation = self._rotation
         return not rotation.others_wait() and (rotation.lines_wait or self._back.spare(now) is not None)
 
     def wants_hosts(self, now: float) -> bool:
-        """True if only hosts beyond their domain's share can be asked: any new host would go before them."""
+        """Return whether only hosts beyond their domain's share can be asked: any new host would go before them."""
         rotation = self._rotation
         return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
 
     def takes_new(self) -> bool:
-        """True if a host that was never asked would get a slot."""
+        """Return whether a host that was never asked would get a slot."""
         return self._slots.open_to(NEW)
 
     def set_slots(self, slots: int) -> None:
@@ -111,14 +111,14 @@ class Demand:
         found = [one for one in running if one.seconds > self._slots.slow and self._may_go(one, full=full)]
         return sorted(found, key=lambda one: one.received / one.seconds)
 
-    def _may_go(self, one: Running, *, full: bool) -> bool:
+    def _may_go(self, one: RunningDownload, *, full: bool) -> bool:
         host = self._back.active[host_of(one.link.url)]
         if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
             return False
         return one.seconds > self._slots.patience(host)
 
     def starved(self, now: float, *, full: bool) -> int:
-        """The number of hosts that wait for a slot."""
+        """Return the number of hosts that wait for a slot."""
         waiting = self._back.starved(now, full=full)
         if full and not waiting:  # then nobody has looked whether others wait outside
             for _ in range(LOOKS):

@@ -110,7 +110,7 @@ class DomainTable:
         return queue
 
     def hold(self, domain: Domain, record: bytes) -> None:
-        """Puts a URL at the end of the domain's queue."""
+        """Put a URL at the end of the domain's queue."""
         waiting = self._waiting(domain)
         if domain.queue is None:
             domain.queue = self._fifo(domain)
@@ -120,7 +120,7 @@ class DomainTable:
         self.touch(domain)
 
     def release(self, domain: Domain) -> bytes | None:
-        """The first URL of the domain's queue."""
+        """Return the first URL of the domain's queue."""
         queue = domain.queue
         if queue is None:
             return None
@@ -139,7 +139,7 @@ class DomainTable:
         return [name for (name,) in self._db.query(NAMES, (after, most))]
 
     def forget(self, domain: Domain) -> None:
-        """Removes a domain without URLs that wait: it belongs to another crawl now."""
+        """Remove a domain without URLs that wait: it belongs to another crawl now."""
         self._cached.pop(domain.name, None)
         self._dirty.pop(domain.name, None)
         self._db.execute("DELETE FROM domain WHERE name = ?", (domain.name,))
@@ -166,11 +166,11 @@ class DomainTable:
         self._db.executemany(STORE, rows)
 
     def next(self, place: Place, most: int) -> list[Place]:
-        """The next domains with URLs that wait, by falling rank; all must be written."""
+        """Return the next domains with URLs that wait, by falling rank; all must be written."""
         return [(rank, name) for name, rank in self._db.query(NEXT, (place[0], *place, most))]
 
     def prepare(self) -> Iterator[None]:
-        """Writes in slices what has changed until now."""
+        """Write in slices what has changed until now."""
         changed = [*self._dirty.values()]
         for at in range(0, len(changed), BATCH):
             self._write(domain for domain in changed[at : at + BATCH] if domain.dirty)

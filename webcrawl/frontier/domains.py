@@ -85,7 +85,7 @@ class Domains:
         return both(self._families.heard, self._learns) if self._families is not None else self._learns
 
     def links_to(self, url: str) -> int:
-        """The number of other domains that link to that of a URL, as far as it is counted."""
+        """Return the number of other domains that link to that of a URL, as far as it is counted."""
         return self._budgets.reputation.remembered(self._domain(host_of(url)))
 
     def votes_go(self, elsewhere: Callable[[str, str], bool]) -> None:
@@ -172,7 +172,7 @@ class Domains:
             self._budgets.refund(self._domain(host_of(link.url)))
 
     def _is_charged(self, link: Link) -> bool:
-        """True if the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
+        """Return whether the link is a page of its domain's budget: of the requisites, one in REQUISITES is.
 
         None is a user's request, a robots.txt, a probe, or a page that is fetched again.
         """

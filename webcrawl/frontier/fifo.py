@@ -140,7 +140,7 @@ class Fifo:
             pool.relieve()
 
     def pop(self) -> bytes | None:
-        """Removes and returns the oldest record, or None."""
+        """Remove and return the oldest record, or None."""
         count = self.count
         if not count:
             return None
@@ -158,7 +158,7 @@ class Fifo:
         return head[start:end]
 
     def _load(self) -> bytes:
-        """Loads the next head: from the first block, or else the tail."""
+        """Load the next head: from the first block, or else the tail."""
         pool = self._pool
         if self._ids:
             pool.relieve()
@@ -218,7 +218,7 @@ class Fifo:
         return self._room if self._ids else len(self._head) + self._room
 
     def spill(self) -> None:
-        """Writes all that is only in memory as a block."""
+        """Write all that is only in memory as a block."""
         freed, data = self.in_memory, self._tail or b""
         if self._ids is None:
             data = self._head[self._at :] + data
@@ -253,7 +253,7 @@ class Fifo:
         return saved.pack()
 
     def restore(self, data: bytes) -> None:
-        """Loads what `save` returned into an empty queue."""
+        """Load what `save` returned into an empty queue."""
         saved = unpack(data, self._pool.blocks)
         self.count, self._base, self._ids = saved.count, saved.place, saved.ids or None
         if saved.rest:
@@ -281,7 +281,7 @@ class Fifo:
         self.count = self._at = self._base = self._room = 0
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields damage: a missing or unreadable block, or a count that differs from the number of records."""
+        """Yield damage: a missing or unreadable block, or a count that differs from the number of records."""
         blocks, found, place = self._pool.blocks, 0, self._base + self._at
         try:
             for number in self._ids or ():

@@ -42,7 +42,7 @@ class Sift(Generic[T]):
         self._worth = worth
 
     def choose(self, queue: Queue[T], chosen: Queue[T]) -> None:
-        """Moves the best of the next records to another queue, in the order of their worth; of equals the older one."""
+        """Move the best of the next records to another queue, in the order of their worth; of equals the older one."""
         some = [record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None]
         worth = [self._worth(record) for record in some]
         order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
@@ -90,7 +90,7 @@ class FrontEnd:
         return sum(map(len, self.filled))
 
     def _survey(self) -> None:
-        """Updates the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
+        """Update the list of non-empty queues and their chances. Needed only when a queue fills or empties."""
         filled = [(queue, weight) for queue, weight in zip(self.queues, self._weights, strict=True) if len(queue)]
         if self.old is not None and self.old.count:
             new = sum(weight for _, weight in filled) or 1.0
@@ -99,7 +99,7 @@ class FrontEnd:
         self._bounds = list(accumulate(weight for _, weight in filled))
 
     def add(self, records: Iterable[bytes]) -> int:
-        """Puts each link at the level that prioritizer and priority give it; returns how many there were."""
+        """Put each link at the level that prioritizer and priority give it, and return how many there were."""
         count = 0
         for _, found in groupby(records, self._alike):
             run = [*found]
@@ -123,7 +123,7 @@ class FrontEnd:
             self._survey()
 
     def choose(self) -> None:
-        """Moves the best of what is next in the last level to the first level, if that is empty."""
+        """Move the best of what is next in the last level to the first level, if that is empty."""
         if self.sift is None or self.queues[0].count:
             return
         last = next((queue for queue in reversed(self.queues[1:]) if queue.count), None)
@@ -137,7 +137,7 @@ class FrontEnd:
         self._survey()
 
     def old_goes_first(self) -> bool:
-        """True if what is fetched again has this turn; somebody else waits too."""
+        """Return whether what is fetched again has this turn; somebody else waits too."""
         return self._random() < self.share
 
     def push_old(self, record: bytes) -> None:
@@ -156,7 +156,7 @@ class FrontEnd:
         return record
 
     def pop(self) -> bytes | None:
-        """Pops from a level picked at random: each level is `bias` times as likely as the next."""
+        """Pop from a level picked at random: each level is `bias` times as likely as the next."""
         if not self.filled:
             return None
         queue = self.filled[bisect_left(self._bounds, self._random() * self._bounds[-1])]

@@ -14,14 +14,14 @@ from webcrawl.frontier.core import Core, Hooks, Queues, Rules
 from webcrawl.frontier.demand import LATE, Demand
 from webcrawl.frontier.domains import Domains
 from webcrawl.frontier.host_handover import HostHandover
-from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import FIRST, Host
-from webcrawl.frontier.lending import NO_PAGE, Lending
+from webcrawl.frontier.lending import NO_PAGE, HostLender
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.protocol import Found
+from webcrawl.frontier.protocol import DiscoverySink
 from webcrawl.frontier.rotation import Revisits, Rotation
 from webcrawl.frontier.url_selection import DEAR, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
@@ -66,7 +66,7 @@ class Steering:
     # -- a host that fails
 
     def retry(self, name: str, now: float) -> float:
-        """Ends all waits but those that politeness demands; returns when the host is due. It may be given up no more.
+        """End all waits but those that politeness demands, and return when the host is due. It may be given up no more.
 
         Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for it.
         """
@@ -95,7 +95,7 @@ class Steering:
         return host.ready_at
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
-        """Gives the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
+        """Give the host up: its URLs end, some hundred per turn. How many it has, and whether it waits for a place.
 
         Those that surface later end too, until it is tried again: by `retry`, or for a link that is found a day later.
         """
@@ -142,19 +142,19 @@ class Frontier:
     def __init__(self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0) -> None:
         core = self.core = Core(queues, rules, hooks, resumed)
         self.counters = core.counters
-        self.found: Found | None = None
+        self.found: DiscoverySink | None = None
         self.domains = Domains(core, rules)
         if hooks.dropped is not None:
             core.dropped.append(hooks.dropped)
         states = self._states = HostStates(core, rules)
         rotation = self._rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
-        self.lending = Lending(core, states)
+        self.lending = HostLender(core, states)
         selection = self._selection = UrlSelection(core, states, self.lending.reserved, self.domains.folds)
         self.notes = HostNotes(core, self.domains)
         self._answers = Answers(core, states.several, self.domains, self.notes)
         self.outage = Outage(core, rotation, selection)
-        self.look = Look(core)
+        self.look = HostInspection(core)
         self.steering = Steering(core, states)
         self.revisits = Revisits(core, rotation)
         self.moves = HostHandover(core, states, self.lending, self.domains.refund)
@@ -178,7 +178,7 @@ class Frontier:
                 hosts.touch(host)
 
     def __len__(self) -> int:
-        """The number of URLs that are not finished."""
+        """Return the number of URLs that are not finished."""
         return self.core.queued + self.core.in_flight
 
     def __repr__(self) -> str:
@@ -235,7 +235,7 @@ class Frontier:
     # -- in
 
     def add(self, records: Iterable[bytes]) -> None:
-        """Puts packed links into the front-end, each at the level that prioritizer and priority give it."""
+        """Put packed links into the front-end, each at the level that prioritizer and priority give it."""
         new = [*records]
         if self.domains.folds is not None:
             self.domains.known.entered(new)
@@ -244,7 +244,7 @@ class Frontier:
         self.counters["added"] += added
 
     def expedite(self, record: bytes) -> None:
-        """Puts a link that others wait for before all other links of its host."""
+        """Put a link that others wait for before all other links of its host."""
         link = unpack(record)
         core, name = self.core, host_of(link.url)
         if core.gate is not None and core.gate.foreign(name):
@@ -297,14 +297,14 @@ class Frontier:
         return None
 
     def next_ready(self) -> float | None:
-        """The time at which `take` may return a link (0 is now), or None until something is added or done."""
+        """Return the time at which `take` may return a link (0 is now), or None until something is added or done."""
         times = self.core.back.next_due(), self._rotation.next_aside(), self.demand.next_growth()
         return min((at for at in times if at is not None), default=None)
 
     # -- done
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
+        """Set the delay between requests that a host's robots.txt asks for; 0 withdraws it."""
         with self.core.opened(name) as host:
             if host.crawl_delay != seconds:
                 host.crawl_delay = seconds
@@ -313,7 +313,7 @@ class Frontier:
                     self._states.several.change(host)
 
     def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """True if `done` would return False, i.e. the link would be retried."""
+        """Return whether `done` would return False, i.e. the link would be retried."""
         core = self.core
         host = core.back.active[host_of(link.url)]
         news = self._states.several.is_news(host, link)
@@ -322,7 +322,7 @@ class Frontier:
         return core.book.will_retry(record, link, outcome, now, news=news)
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books the outcome of a download; returns False if the link will be retried."""
+        """Book the outcome of a download, and return False if the link will be retried."""
         core, rotation = self.core, self._rotation
         host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)
@@ -332,7 +332,7 @@ class Frontier:
         return final
 
     def unasked(self, link: Link, now: float) -> None:
-        """Ends a link for which no host was asked, because a middleware had the answer: the host's record stays."""
+        """End a link for which no host was asked, because a middleware had the answer: the host's record stays."""
         host = self._selection.received(link)
         self.domains.answered(host, link)
         self.core.origins.asked(host, link)
@@ -340,7 +340,7 @@ class Frontier:
         self._states.settle(host, now)
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
-        """Takes back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
+        """Take back a link that was not requested, for a lack of ours: it goes first again, all else is as before.
 
         `wait`: seconds for which the lack will last. The host may have been asked: it has its usual wait then.
         """
@@ -353,7 +353,7 @@ class Frontier:
         self._return(host, link, "put back", now)
 
     def cut(self, link: Link, seconds: float, now: float) -> None:
-        """Takes back a link that was in flight for so long that others get its slot: it goes first again, later."""
+        """Take back a link that was in flight for so long that others get its slot: it goes first again, later."""
         core = self.core
         host = self._selection.received(link)
         charge = core.charges.note(host, NO_PAGE, now)

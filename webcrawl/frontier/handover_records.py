@@ -12,7 +12,7 @@ from typing import Any
 from webcrawl.base.model import Packed
 from webcrawl.frontier.budgets import Budgets, domain_of
 from webcrawl.frontier.domain_table import TOP
-from webcrawl.frontier.host_queues import Listed
+from webcrawl.frontier.host_queues import SitemapQuota
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import stored_row, stored_wall
 
@@ -85,7 +85,7 @@ class DomainMoves:
             self._table.hold(domain, record)
 
     def _release(self, name: str, size: int) -> list[Packed]:
-        """Removes and returns URLs of a domain that wait, so many bytes or one, whatever its budget."""
+        """Remove and return URLs of a domain that wait, so many bytes or one, whatever its budget."""
         domain, records = self._budgets.get(name), list[Packed]()
         while size > 0 and (record := self._table.release(domain)) is not None:
             records.append(record)
@@ -139,7 +139,7 @@ def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
 
 
 def merge_host(host: Host, value: list[Any], now: float) -> None:
-    """Puts such a record into a host's, which may know something too: what makes it wait longer counts."""
+    """Put such a record into a host's, which may know something too: what makes it wait longer counts."""
     _, wait, times, crawl_delay, failures, row, pages, retired, ip, *more = value
     host.ready_at = max(host.ready_at, now + wait)
     host.times = times or host.times
@@ -156,7 +156,7 @@ def merge_host(host: Host, value: list[Any], now: float) -> None:
         vendor, ago, *others = wall
         host.wall = stored_wall((vendor, now - ago, *others))
     if newer[1:] and newer[1] is not None and host.listed is None:
-        host.listed = Listed(*newer[1])
+        host.listed = SitemapQuota(*newer[1])
 
 
 def merge_origins(host: Host, value: list[Any], now: float, new_origin: Callable[[Host, int, str], Host]) -> None:

@@ -103,7 +103,7 @@ class HealthRules:
         return Failure(row, wait, is_final=is_over or (gone and was_gone))
 
     def wait(self, failures: int, *, gone: bool) -> float:
-        """The seconds for which a host is left alone that has failed so often in a row."""
+        """Return the seconds for which a host is left alone that has failed so often in a row."""
         if gone:
             return min(GONE, GONE_MOST * self.retry_wait)
         return wait_after(failures, self.retry_wait, DAY)
@@ -127,7 +127,7 @@ def echoed(host: Host, link: Link) -> None:
 
 
 def returns(host: Host, now: float) -> bool:
-    """Gives a host that was given up another chance, if that was long ago: it is due, and set aside if it fails."""
+    """Give a host that was given up another chance, if that was long ago: it is due, and set aside if it fails."""
     row = host.row
     if row is None or now - row.at < DAY or not given_up(host):
         return False
@@ -137,7 +137,7 @@ def returns(host: Host, now: float) -> bool:
 
 
 def _is_gone(host: Host, outcome: Outcome) -> bool:
-    """True if there is no such host. Of one that has been reached the name servers may say so and be wrong."""
+    """Return whether there is no such host. Of one that has been reached the name servers may say so and be wrong."""
     reached = outcome.doubtful and bool(host.times)
     return outcome.permanent and outcome.status in NOWHERE and not reached
 
@@ -182,7 +182,7 @@ def is_unwell(link: Link, outcome: Outcome) -> bool:
 
 
 def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
-    """True if such an answer, not yet booked, is the host's fault.
+    """Return whether such an answer, not yet booked, is the host's fault.
 
     A host that has never answered well is at fault as soon as one of its URLs has got a second one. While few pages of
     it are known, so it is if that is a 429 or 503, which speak of the host (RFC 6585, RFC 9110).
@@ -285,12 +285,12 @@ def _count_against(host: Host, failed: Iterable[Link]) -> None:
 
 
 def _kind(link: Link) -> int:
-    """The kind of page that it is, as far as its URL shows; 0 if it has none."""
+    """Return the kind of page that it is, as far as its URL shows; 0 if it has none."""
     return shape_of(link.url).families[CLOSE] if link.url else 0
 
 
 def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: float) -> float:
-    """The time of a retry; the link has been counted for it already."""
+    """Return the time of a retry; the link has been counted for it already."""
     return min(when, later(link, now, first / 2)) if sum_of(link) in sums else when
 
 
@@ -302,7 +302,7 @@ def give_back(host: Host, row: FailedRow | None) -> None:
 
 
 def returned(link: Link, row: FailedRow | None) -> Link:
-    """The link with the attempts that answers in this row have used up."""
+    """Return the link with the attempts that answers in this row have used up."""
     answers = row.unwell if row is not None else ()
     count = min(_times(link, answers), link.attempt) if answers else 0
     return replace(link, attempt=link.attempt - count, struck=link.struck + count) if count else link
@@ -314,7 +314,7 @@ def _mark(link: Link, outcome: Outcome) -> int:
 
 
 def row_of(host: Host) -> tuple[int, ...]:
-    """The answers in a row that reported an error of the server's, by their URLs."""
+    """Return the answers in a row that reported an error of the server's, by their URLs."""
     return host.row.unwell if host.row is not None else ()
 
 
@@ -333,7 +333,7 @@ THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with oth
 
 
 def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
-    """Books an answer of a wall; returns the link if it comes again.
+    """Book an answer of a wall, and return the link if it comes again.
 
     As long as it may be this URL's alone it does not: if the host turns out to be behind the wall, `brought_back` has
     it. It ends if it has met the wall before, and its host has given pages since: then it alone is walled. Who made a
@@ -353,7 +353,7 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
 
 
 def brought_back(host: Host) -> tuple[Packed, ...]:
-    """The links that were walled before the host was known to be behind a wall: they are asked for again."""
+    """Return the links that were walled before the host was known to be behind a wall: they are asked for again."""
     row = host.wall
     if row is None or not row.walled or not behind_wall(host):
         return ()
@@ -367,5 +367,5 @@ def gap(row: WallRow, first: float) -> float:
 
 
 def opens(link: Link, outcome: Outcome) -> bool:
-    """True if this answer, which is no wall's, shows that there is none. A robots.txt is often let through."""
+    """Return whether this answer, which is no wall's, shows that there is none. A robots.txt is often let through."""
     return outcome.status in THERE_OR_NOT and bool(link.url) and not link.is_own

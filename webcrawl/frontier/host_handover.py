@@ -19,7 +19,7 @@ from webcrawl.frontier.handover_records import (
 )
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
-from webcrawl.frontier.lending import Lending
+from webcrawl.frontier.lending import HostLender
 from webcrawl.store.jobdir.host_row import State
 
 SLICE = 64  # rows looked at in one slice
@@ -37,7 +37,7 @@ class HostHandover:
     All of it is in the open transaction, and between two slices the frontier is whole: a checkpoint may be taken there.
     """
 
-    def __init__(self, core: Core, states: HostStates, lending: Lending, refund: Callable[[Link], None]) -> None:
+    def __init__(self, core: Core, states: HostStates, lending: HostLender, refund: Callable[[Link], None]) -> None:
         """`refund` is told of URLs that were let in, and are asked for by another crawl."""
         self._core, self._states, self._lending, self._refund = core, states, lending, refund
         self._queues, self._hosts, self._back = core.queues, core.hosts, core.back
@@ -67,7 +67,7 @@ class HostHandover:
         return self._core.gate
 
     def freeze(self) -> None:
-        """Takes foreign hosts out of the back-end; those that are being asked leave it when that ends."""
+        """Take foreign hosts out of the back-end; those that are being asked leave it when that ends."""
         gate = self._core.gate
         if gate is None:
             return
@@ -79,14 +79,14 @@ class HostHandover:
         self._core.dismiss(gate.foreign)
 
     def busy(self) -> bool:
-        """True if a foreign host is being asked."""
+        """Return whether a foreign host is being asked."""
         gate = self._core.gate
         return gate is not None and (bool(gate.asked) or any(map(gate.foreign, self._lending.lent)))
 
     # -- out
 
     def sweep(self) -> Iterator[None]:
-        """Removes what is foreign from the queues in which hosts and URLs wait for a place."""
+        """Remove what is foreign from the queues in which hosts and URLs wait for a place."""
         parked, lines = self._queues.parked, self._queues.lines
         for at in range(parked.count):
             name = parked.pop()
@@ -109,7 +109,7 @@ class HostHandover:
         yield
 
     def _withdraw(self, name: str) -> bool:
-        """True if a host that waits for a place is foreign: then it no longer does."""
+        """Return whether a host that waits for a place is foreign: then it no longer does."""
         if not self._core.is_foreign(name):
             return False
         host = self._hosts.get(name)

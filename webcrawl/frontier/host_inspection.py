@@ -5,18 +5,19 @@ from __future__ import annotations
 from webcrawl.base.model import Link, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
+from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.health import LONGER, gap
 from webcrawl.frontier.host_facts import DomainFacts, HostFacts, domain_facts, facts_of, is_crawl_delay
 from webcrawl.frontier.host_origins import OF_HOST, text_at
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import ASIDE, CRAWL_DELAY, FAILURE, NEW, POLITENESS, RETRY_AFTER, WALL, WHY, Waits
-from webcrawl.store.jobdir.host_row import behind_wall
+from webcrawl.store.jobdir.host_row import FailedRow, behind_wall
 
 MOST = 1000  # URLs that are shown of one host
 FEW, ROWS = 4, 256  # hosts that are named as reached, and rows that are read to find them: 5 ms
 
 
-class Look:
+class HostInspection:
     """`facts` and `first` open one record, `in_memory` gives all that are objects."""
 
     def __init__(self, core: Core) -> None:
@@ -30,7 +31,7 @@ class Look:
     # -- all of it
 
     def figures(self) -> dict[str, int | float]:
-        """The numbers of URLs and hosts that wait, by what they wait for."""
+        """Return the numbers of URLs and hosts that wait, by what they wait for."""
         return {
             "queued": self._core.queued,
             "in_flight": self._core.in_flight,
@@ -52,11 +53,11 @@ class Look:
         return sum(max(len(host.flights()) - 1, 0) for host in self._back.active.values() if host.lanes is not None)
 
     def levels(self) -> list[int]:
-        """The number of URLs in each queue of the front-end."""
+        """Return the number of URLs in each queue of the front-end."""
         return [*map(len, self._core.queues.front.queues)]
 
     def ready(self, now: float) -> int:
-        """The number of hosts that are due."""
+        """Return the number of hosts that are due."""
         return self._back.ready(now)
 
     # -- single hosts
@@ -71,7 +72,7 @@ class Look:
             return facts_of(host, self._book, record=record, is_paused=is_paused)
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """The number of a host's failures in a row, True if it was ever asked, and its address if that is known.
+        """Return the number of a host's failures in a row, True if it was ever asked, and its address if that is known.
 
         If an origin with a record of its own is being asked, its failures count.
         """
@@ -80,7 +81,7 @@ class Look:
             return max(host.failures, *asked, 0), bool(host.times), host.ip
 
     def reached(self) -> list[str]:
-        """The names of a few hosts that have been reached, as of the last checkpoint."""
+        """Return the names of a few hosts that have been reached, as of the last checkpoint."""
         return [name for name in self._hosts.names("", ROWS) if self.record(name)[1]][:FEW]
 
     def pause(self, name: str) -> tuple[float, str]:
@@ -100,21 +101,31 @@ class Look:
         seconds = self._book.wait(host)
         if host.wall is not None and behind_wall(host):
             return max(gap(host.wall, self._book.of(host.name)[1].retry_wait), seconds), WALL
-        if host.row is not None and host.row.unwell and not host.failures:
-            return LONGER * seconds, FAILURE
         if host.row is not None:
-            asked = self._book.asked(host)
-            failed = self._book.health.wait(host.failures, gone=host.row.gone) if host.failures else 0.0
-            if asked and asked >= max(failed, seconds):
-                return asked, RETRY_AFTER
-            if failed > seconds:
-                return failed, FAILURE
-        if not (host.times or host.failures):
+            longer = self._pause_after_failure(host, host.row, seconds)
+            if longer is not None:
+                return longer
+        is_new = not (host.times or host.failures)
+        if is_new:
             return seconds, NEW
-        return seconds, CRAWL_DELAY if is_crawl_delay(host, seconds, self._book) else POLITENESS
+        if is_crawl_delay(host, seconds, self._book):
+            return seconds, CRAWL_DELAY
+        return seconds, POLITENESS
+
+    def _pause_after_failure(self, host: Host, row: FailedRow, seconds: float) -> tuple[float, str] | None:
+        """Return the pause of a host that has failed, or None if its usual one of so many seconds is longer."""
+        if row.unwell and not host.failures:
+            return LONGER * seconds, FAILURE
+        retry_after = self._book.asked(host)
+        back_off = self._book.health.wait(host.failures, gone=row.gone) if host.failures else 0.0
+        if retry_after and retry_after >= max(back_off, seconds):
+            return retry_after, RETRY_AFTER
+        if back_off > seconds:
+            return back_off, FAILURE
+        return None
 
     def waits(self, now: float) -> Waits:
-        """The hosts that are waited for. It takes as long as `ready` of the back-end."""
+        """Return the hosts that are waited for. It takes as long as `ready` of the back-end."""
         found, first, due = Waits(), None, float("inf")
         for host in self._back.active.values():
             if host.ticket and not host.retired and (at := host.due()) > now:
@@ -135,15 +146,20 @@ class Look:
         return found
 
     def _rule(self, host: Host, at: float) -> str:
-        """Why a host is left alone until then: only URLs that failed are left of it, or the rule of its wait."""
-        if host.left[0] == host.ready_at == at:
-            return host.left[1]
-        if host.row is None and host.wall is None and at <= host.rested_at() and not host.crawl_delay:
+        """Return why a host is left alone until then: the rule of its wait, or that only its failed URLs are left."""
+        left_until, rule = host.left
+        if left_until == host.ready_at == at:
+            return rule
+        is_resting = at <= host.rested_at()
+        is_well = host.row is None and host.wall is None
+        if is_resting and is_well and not host.crawl_delay:
             return POLITENESS
-        return self._pause(host)[1] if host.failures or host.wall is not None or at <= host.rested_at() else FAILURE
+        if is_resting or host.failures or host.wall is not None:
+            return self._pause(host)[1]
+        return FAILURE  # the host itself may be requested, but its URLs wait to be retried
 
     def in_flight(self, url: str) -> bool:
-        """True if this URL was handed out and is not done."""
+        """Return whether this URL was handed out and is not done."""
         host = self._back.active.get(host_of(url))
         return host is not None and url in map(url_of, host.flights())
 
@@ -152,16 +168,18 @@ class Look:
         return self._book.wait(host)
 
     def first(self, name: str, most: int, now: float) -> list[tuple[float, Link]]:
-        """The next URLs of a host, in their order: when each is due, if it waits for a time of its own, else 0."""
+        """Return the next URLs of a host, in their order: when each is due if it has a time of its own, else 0.
+
+        Retries that are due come first, then the queues from the highest priority, then the retries that wait.
+        """
         most = min(most, MOST)
         with self._core.opened(name) as host:
-            later = sorted(host.later)
-            found = [(0.0, record) for at, record in later if at <= now]
-            queues = [(0, host.queue), *(host.ranked.queues if host.ranked is not None else ())]
-            for _, queue in sorted(queues, key=lambda one: -one[0]):
+            retries = sorted(host.later)
+            found = [(0.0, record) for at, record in retries if at <= now]
+            for queue in _queues(host):
                 if len(found) < most:
                     found += [(0.0, record) for record in queue.first(most - len(found))]
-            found += [(at, record) for at, record in later if at > now]
+            found += [(at, record) for at, record in retries if at > now]
             return [(at, unpack(record)) for at, record in found[:most]]
 
     def in_memory(self) -> list[Host]:
@@ -171,6 +189,13 @@ class Look:
     def domain(self, name: str) -> DomainFacts:
         """Return what is known of a registered domain."""
         return domain_facts(name, self._budgets)
+
+
+def _queues(host: Host) -> list[Fifo]:
+    """Return the host's queues, from the highest priority down."""
+    ranked = host.ranked.queues if host.ranked is not None else ()
+    queues = [(0, host.queue), *ranked]
+    return [queue for _, queue in sorted(queues, key=lambda one: -one[0])]
 
 
 def _waited_for(host: Host) -> Host:

@@ -24,7 +24,7 @@ MIN_TURNS = 1 / 16  # of the turns, for either: nothing starves, and who gets be
 
 
 @dataclass(slots=True)
-class Listed:
+class SitemapQuota:
     """The sitemaps of one host: kept with its record. Of the two numbers one is of linked pages, one of listed ones."""
 
     urls: int = 0  # that they have brought
@@ -45,7 +45,7 @@ class Listed:
         return taken
 
     def share(self) -> float:
-        """The part of the turns that listed URLs have while others wait, too."""
+        """Return the part of the turns that listed URLs have while others wait, too."""
         if min(self.tried) < MIN_TRIED:
             return 0.5
         # Squares: of a list with three dead URLs in four, a share like its news would cost a sixth of all turns.
@@ -53,7 +53,7 @@ class Listed:
         return min(max(listed / (linked + listed), MIN_TURNS), 1 - MIN_TURNS)
 
     def has_turn(self) -> bool:
-        """True if the next turn is a listed URL's; counts it."""
+        """Return whether the next turn is a listed URL's, and count it."""
         self.credit += self.share()
         if self.credit < 1.0:
             return False
@@ -83,11 +83,11 @@ class Lanes:
     echoes: set[str] = field(default_factory=set)  # were in flight when the host failed: they tell nothing new of it
 
     def is_full(self, failures: int) -> bool:
-        """True if none may begin before another one has ended."""
+        """Return whether none may begin before another one has ended."""
         return bool(self.flights) and (self.alone or len(self.flights) >= self._width(failures))
 
     def free_at(self, failures: int) -> float:
-        """The time at which one more may begin, as far as the waits go."""
+        """Return the time at which one more may begin, as far as the waits go."""
         more = len(self.rests) + len(self.flights) - self._width(failures)  # all rests up to this one must be over
         if more < 0 or not self.rests:
             return 0.0
@@ -114,7 +114,7 @@ class Lanes:
         self.echoes = set(self.flights)
 
     def is_news(self, link: Link) -> bool:
-        """True if a failure of this link says something of the host that the last one did not."""
+        """Return whether a failure of this link says something of the host that the last one did not."""
         return link.url not in self.echoes
 
     def _width(self, failures: int) -> int:
@@ -152,7 +152,7 @@ REVISITS = -MAX_PRIORITY - 1  # of the queue of what is fetched again, which has
 LISTED = -MAX_PRIORITY - 2  # likewise of sitemaps and what they name
 
 
-class Ranked:
+class PriorityQueues:
     """The queues of one host's URLs that have a priority, the highest first, as in Scrapy's own scheduler.
 
     None of them is empty for longer than it takes to push a record.
@@ -168,7 +168,7 @@ class Ranked:
         return sum(queue.count for _, queue in self.queues)
 
     def before(self) -> bool:
-        """True if the first URL here goes before those without a priority."""
+        """Return whether the first URL here goes before those without a priority."""
         return bool(self.queues) and self.queues[0][0] > 0
 
     def queue(self, priority: int, make: Callable[[], Fifo]) -> Fifo:
@@ -185,7 +185,7 @@ class Ranked:
         return queue
 
     def place(self, kind: int) -> int:
-        """The place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
+        """Return the place of the queue of REVISITS or LISTED, counted from the end; 0 if there is none."""
         for at, (priority, _) in enumerate(self.queues[:-3:-1], 1):
             if priority == kind:
                 return -at

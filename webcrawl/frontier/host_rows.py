@@ -39,7 +39,7 @@ class HostRows:
         return f"<HostRows written={len(self._written)} changed={len(self.changed)}>"
 
     def take(self, name: str) -> tuple[Row | None, bool]:
-        """Removes a row from the cache; returns it (or None) and whether SQLite has it in this form."""
+        """Remove a row from the cache, and return it (or None) and whether SQLite has it in this form."""
         row = self.changed.pop(name, None)
         written = row is None
         if row is None:
@@ -51,13 +51,13 @@ class HostRows:
         return row, written
 
     def place(self, name: str) -> str:
-        """The place of this row; empty if there is none."""
+        """Return the place of this row; empty if there is none."""
         if name in self.changed or name in self._written:
             return "packed in memory"
         return "on disk" if self._db.query("SELECT 1 FROM host WHERE name = ?", (name,)) else ""
 
     def active(self) -> Iterator[Row]:
-        """The rows of hosts that were in the back-end at the last checkpoint."""
+        """Return the rows of hosts that were in the back-end at the last checkpoint."""
         return map(self._sound, self._db.query(LOAD_ACTIVE))
 
     def names(self, after: str, most: int) -> list[str]:
@@ -65,11 +65,11 @@ class HostRows:
         return [name for (name,) in self._db.query(NAMES, (after, most))]
 
     def of_state(self, state: int) -> list[str]:
-        """The names of all rows that were written with this state."""
+        """Return the names of all rows that were written with this state."""
         return [name for (name,) in self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))]
 
     def delete(self, name: str) -> None:
-        """Removes a row that was taken from the cache."""
+        """Remove a row that was taken from the cache."""
         self._db.execute("DELETE FROM host WHERE name = ?", (name,))
 
     def _sound(self, row: tuple[str, int, bytes, int]) -> Row:
@@ -91,13 +91,13 @@ class HostRows:
             self._size -= len(self._written.pop(name)[2]) + ROW_BYTES
 
     def write(self, names: Iterable[str]) -> None:
-        """Writes those of these hosts' cached rows that have changed."""
+        """Write those of these hosts' cached rows that have changed."""
         rows = {name: row for name in names if (row := self.changed.pop(name, None)) is not None}
         self.store(rows.values())
         self._written.update(rows)
 
     def store(self, rows: Iterable[Row]) -> None:
-        """Writes rows in one statement: one statement per row costs twice as much."""
+        """Write rows in one statement: one statement per row costs twice as much."""
         crc = rowcrc.host  # computed only here: a row in memory needs none
         self._db.executemany(STORE, ((name, state, data, crc(name, state, data)) for name, state, data in rows))
 
@@ -125,7 +125,7 @@ class RobotsRows:
         db.join(self)
 
     def robots(self, origin: str) -> tuple[float, bytes] | None:
-        """The time at which the rules expire, and the rules; None if there are none."""
+        """Return the time at which the rules expire, and the rules; None if there are none."""
         rows = self._db.query(LOAD_ROBOTS, (origin,))
         if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
             raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
@@ -166,7 +166,7 @@ LONG_WAIT = 60.0  # seconds: a shorter wait of a host that has not failed is not
 
 
 def is_worth_a_line(wait: float, *, failed: bool) -> bool:
-    """True if a kill must not forget that a host asked for this wait; `failed`: it gave no answer."""
+    """Return whether a kill must not forget that a host asked for this wait; `failed`: it gave no answer."""
     return wait >= LONG_WAIT or (failed and wait > 0)
 
 
@@ -186,7 +186,7 @@ class RetryAfterJournal:
         db.join(self)
 
     def note(self, host: str, until: float) -> None:
-        """Notes that this host is not to be asked before then."""
+        """Note that this host is not to be asked before then."""
         path = self._db.folder / f"{TOLD}{self._number}"
         if not self._files or self._files[-1] != path:
             self._files.append(path)
@@ -209,7 +209,7 @@ class RetryAfterJournal:
 
 
 def _read(files: list[Path]) -> dict[str, float]:
-    """The latest time for each host; of a line that was cut off nothing counts."""
+    """Return the latest time for each host; of a line that was cut off nothing counts."""
     until: dict[str, float] = {}
     for path in files:
         lines: list[bytes] = []

@@ -10,7 +10,7 @@ from functools import partial
 from webcrawl.base.model import Packed, authority_of, is_listed, is_revisit, priority_of, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.fifo import Fifo, Pool
-from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, Listed, Ranked
+from webcrawl.frontier.host_queues import CHOSEN, LISTED, REVISITS, Lanes, PriorityQueues, SitemapQuota
 from webcrawl.frontier.host_rows import HostRows, Row
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
@@ -46,7 +46,7 @@ class Host:
     standing: int = 0  # while it is active: one of the back-end's
     dirty: bool = False  # changed since it was last written
     aside: float = 0.0  # when it comes back, while it is ASIDE: an entry of that queue with another time is stale
-    ranked: Ranked | None = None  # goes before the queue or after it; created for the first URL with a priority
+    ranked: PriorityQueues | None = None  # goes before the queue or after it; created for the first URL with a priority
     said: int = 0  # the status of its last failure; forgotten when it is no object any more
     of_robots: bool = False  # that was its robots.txt's; likewise
     left: tuple[float, str] = (0.0, "")  # it is left alone until then by this rule, not for what it did; likewise
@@ -54,7 +54,7 @@ class Host:
     bad: dict[int, int] = field(default_factory=dict)  # kinds of URLs that fail while it is well; not stored
     missing: bytes = b""  # what it shows for a URL that cannot exist, if it says that this is a page
     http2: bool = False  # it speaks nothing else
-    listed: Listed | None = None  # if it has sitemaps
+    listed: SitemapQuota | None = None  # if it has sitemaps
     lanes: Lanes | None = None  # while it is active, if it may be asked for several URLs at once
     # Those of its origins that fail while URLs of others wait (host_origins.py): each has a record, with its URLs
     origins: dict[int, Host] | None = None
@@ -62,7 +62,7 @@ class Host:
     whole: Host | None = None  # of such a record: the host that it belongs to
 
     def waiting(self) -> int:
-        """The number of its URLs in the back-end that are not in flight."""
+        """Return the number of its URLs in the back-end that are not in flight."""
         own = self.queue.count + len(self.later) + (self.ranked.count if self.ranked is not None else 0)
         return own if self.origins is None else own + sum(one.waiting() for one in self.origins.values())
 
@@ -71,7 +71,7 @@ class Host:
         return self.queue.count > 0 or (self.ranked is not None and bool(self.ranked.queues))
 
     def due(self) -> float:
-        """The time at which its next URL may be requested; it must have one."""
+        """Return the time at which its next URL may be requested; it must have one."""
         ready = self.ready_at if self.lanes is None else max(self.ready_at, self.lanes.free_at(self.failures))
         if self.origins is not None:
             return max(ready, self._first_due(self.origins.values()))
@@ -101,7 +101,7 @@ class Host:
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:
-        """The time at which the waits of all requests that have ended are over."""
+        """Return the time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
         return max(self.ready_at, lanes.rests[-1]) if lanes is not None and lanes.rests else self.ready_at
 
@@ -206,7 +206,7 @@ class HostTable:
             fifo = self._pool.fifo(queue)
             host = Host(name, fifo, STATES[state], ready_at, times, crawl_delay, failures, row, pages, retired, ip)
             host.later, host.aside, host.wall, host.missing, host.http2 = later, aside, wall, missing, http2
-            host.listed = Listed(*listed) if listed is not None else None
+            host.listed = SitemapQuota(*listed) if listed is not None else None
             for priority, saved in ranked:
                 self._ranked(host, priority, saved)
             for one in origins:
@@ -246,7 +246,7 @@ class HostTable:
 
     def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
         if host.ranked is None:
-            host.ranked = Ranked()
+            host.ranked = PriorityQueues()
         queue = host.ranked.queue(priority, partial(self._pool.fifo, saved))
         queue.owner = host.whole or host
         return queue
@@ -267,7 +267,7 @@ class HostTable:
         return Host(name, Fifo(self._pool))
 
     def place(self, name: str) -> str:
-        """The place of the record of a host that nobody holds; empty if there is none."""
+        """Return the place of the record of a host that nobody holds; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:
@@ -275,15 +275,15 @@ class HostTable:
         return [*self._idle.values()]
 
     def names(self, after: str, most: int) -> list[str]:
-        """The next names of hosts behind this one, by name; of those that were written."""
+        """Return the next names of hosts behind this one, by name; of those that were written."""
         return self._rows.names(after, most)
 
     def moving(self) -> list[str]:
-        """The names of all hosts that were written as MOVING."""
+        """Return the names of all hosts that were written as MOVING."""
         return self._rows.of_state(State.MOVING)
 
     def forget(self, host: Host) -> None:
-        """Removes a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
+        """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl now."""
         self._held -= 1
         self._dirty.pop(host.name, None)
         for queue in host.queues():
@@ -327,6 +327,6 @@ def _row(host: Host) -> Row:
 
 
 def host_name(record: Packed) -> str:
-    """The host that a packed link is queued under."""
+    """Return the host that a packed link is queued under."""
     name = authority_of(record)
     return name if ":" not in name else host_of(url_of(record))

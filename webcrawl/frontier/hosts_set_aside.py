@@ -39,7 +39,7 @@ class AsideHosts:
         return len(self.heads) + sum(map(len, self._queues.values()))
 
     def push(self, name: str, due: float, now: float) -> float:
-        """Puts a host aside; returns when it comes back: not before it is due."""
+        """Put a host aside, and return when it comes back: not before it is due."""
         length = _length(due - now)
         at = now + STEP**length
         record = AT.pack(at) + name.encode()
@@ -52,7 +52,7 @@ class AsideHosts:
         return at
 
     def next_due(self) -> float | None:
-        """The time at which the next host comes back, or None."""
+        """Return the time at which the next host comes back, or None."""
         return self.heads[0][0] if self.heads else None
 
     def pop(self, now: float) -> Entry | None:
@@ -70,7 +70,7 @@ class AsideHosts:
         return unpack(record)
 
     def save(self) -> list[tuple[int, bytes, bytes]]:
-        """The part of a checkpoint: each length with its first entry and the queue behind that."""
+        """Return the part of a checkpoint: each length with its first entry and the queue behind that."""
         return [(length, first, self._queues[length].save()) for _, length, first in self.heads]
 
 
@@ -82,7 +82,7 @@ def unpack(record: bytes) -> Entry:
 
 
 def _length(wait: float) -> int:
-    """The number of the shortest length that is no shorter than this wait."""
+    """Return the number of the shortest length that is no shorter than this wait."""
     return math.ceil(math.log(min(max(wait, LEAST), MOST), STEP) - 1e-9)
 
 
@@ -106,13 +106,13 @@ class SetAside:
         self.held: set[str] = set()  # hosts that somebody has paused (frontier.py): they stay aside until resumed
 
     def wants(self, host: Host, due: float, now: float) -> bool:
-        """True if a host with URLs that is due then is to be put aside."""
+        """Return whether a host with URLs that is due then is to be put aside."""
         if due - now > FAR or (due > now and self._is_tried(host)):
             return True
         return bool(self.held) and host.name in self.held
 
     def _is_tried(self, host: Host) -> bool:
-        """True if one URL of the host is tried now and then."""
+        """Return whether one URL of the host is tried now and then."""
         return host.failing() >= self.failures or behind_wall(host)
 
     def keeps(self, host: Host) -> bool:
@@ -137,11 +137,11 @@ class SetAside:
         return self._queue.pop(now)
 
     def next_due(self) -> float | None:
-        """The time at which the next host comes back, or None."""
+        """Return the time at which the next host comes back, or None."""
         return self._queue.next_due()
 
     def next_return(self) -> float | None:
-        """The time at which the next host comes back that is not paused, by the first of each length of wait."""
+        """Return when the next host that is not paused is due. Only the first of each length of wait is looked at."""
         if not self.held:
             return self.next_due()
         first = self.first()

@@ -25,7 +25,7 @@ NO_PAGE = Link("")  # counts for the host's times and failures, not as a page of
 InFlight = Callable[[Packed], tuple[Outcome, float] | None]
 
 
-class Lending:
+class HostLender:
     """A reserved host is not handed out by `take`. It is lent once at a time, and given back with an outcome."""
 
     def __init__(self, core: Core, states: HostStates) -> None:
@@ -60,6 +60,7 @@ class Lending:
             self._core.close(host, active=active)
 
     def _decide(self, host: Host, link: Link, now: float, in_flight: InFlight) -> Decision:
+        """Return None or another link to fetch now, a time to try again at, or the Status with which the link ends."""
         origin = self._core.origins.own(host, link.url)
         for record in (host, origin):
             if record is not None and given_up(record) and not returns(record, now):
@@ -69,16 +70,21 @@ class Lending:
             return decision
         ready = self._ready(host, in_flight)
         if origin is not None and origin.ready_at > max(ready, now):
-            is_far = origin.ready_at - now > FAR or origin.failures >= self._book.health.failures
-            return Status.HOST_RETIRED if is_far else origin.ready_at
+            return self._when_origin_is_ready(origin, now)
         if ready <= now:
             return decision
         if ready < NEVER and self._aside.wants(host, ready, now):
             return Status.HOST_RETIRED  # nobody can be asked to wait for hours
         return ready
 
+    def _when_origin_is_ready(self, origin: Host, now: float) -> Decision:
+        has_failed_often = origin.failures >= self._book.health.failures
+        if has_failed_often or origin.ready_at - now > FAR:
+            return Status.HOST_RETIRED
+        return origin.ready_at
+
     def _ready(self, host: Host, in_flight: InFlight) -> float:
-        """The time at which the host may be asked, as far as one can say now."""
+        """Return when the host may be requested, as far as is known now; NEVER while a request is in flight."""
         ready = self._after_flight(host, in_flight)
         if self._addresses is None or not host.ip:
             return ready
@@ -106,7 +112,7 @@ class Lending:
         return self._book.is_worth(link, outcome)
 
     def ready_at(self, name: str) -> float:
-        """The time at which the host may be asked again; NEVER while it is lent."""
+        """Return the time at which the host may be asked again; NEVER while it is lent."""
         if name in self.lent:
             return NEVER
         with self._core.opened(name) as host:
@@ -123,7 +129,7 @@ class Lending:
             return self._book.wait(host)
 
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
-        """Books what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
+        """Book what the host has answered. Without an outcome it was asked, and nobody knows how that ended."""
         ip, url = self.lent.pop(name), self._urls.pop(name)
         host, active = self._core.open(name)
         if outcome is None:
@@ -143,8 +149,8 @@ class Lending:
 
     def _booked(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
         origins = self._core.origins
-        whole = host.origins is None or outcome.status in OF_HOST
-        record = host if whole else origins.record_for(host, Link(url))
+        is_of_host = host.origins is None or outcome.status in OF_HOST
+        record = host if is_of_host else origins.record_for(host, Link(url))
         retired, failures, row, ready_at = record.retired, record.failures, record.row, host.ready_at
         charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
         if record is host:

@@ -37,7 +37,7 @@ class Outage:
         return None
 
     def pardon(self, since: float) -> int:
-        """Takes back all failures of this time and later; returns how many there were."""
+        """Take back all failures of this time and later, and return how many there were."""
         count = 0
         for charge in self._core.charges.take(since):
             self._undo(charge)
@@ -96,7 +96,7 @@ class Outage:
 
 
 def _comes_back(charge: Charge) -> bool:
-    """True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
+    """Return True if a link whose attempts were used up comes again; for none a host was lent or a download cut.
 
     Of its own request's end a spider was told. A page that is fetched again has its next time already.
     """

@@ -48,7 +48,7 @@ STALLS = (
 
 
 def is_plain(outcome: Outcome) -> bool:
-    """True if this is an answer like most: its URL is done, and its host is well, whatever was asked for."""
+    """Return whether this is an answer like most: its URL is done, and its host is well, whatever was asked for."""
     status = outcome.status
     if not 0 < status < 500 or status in RULES:
         return False
@@ -72,7 +72,7 @@ def rule(outcome: Outcome) -> Rule:
 
 
 def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
-    """The number of attempts that a URL has if it ended so; 0: it does not come again.
+    """Return the number of attempts that a URL has if it ended so; 0: it does not come again.
 
     `usual` is RETRY_TIMES + 1, and `codes` are RETRY_HTTP_CODES.
     """
@@ -85,7 +85,7 @@ def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
 
 
 def is_cut_short(outcome: Outcome) -> bool:
-    """True if this is an answer of which a part is missing, neither a failure nor whole."""
+    """Return whether this is an answer of which a part is missing, neither a failure nor whole."""
     return bool(outcome.short) and outcome.status > 0
 
 
@@ -95,7 +95,7 @@ def is_kept_short(link: Link, outcome: Outcome) -> bool:
 
 
 def has_failed(link: Link, outcome: Outcome) -> bool:
-    """True if this counts as a failure of the link's host.
+    """Return whether this counts as a failure of the link's host.
 
     A robots.txt that cannot be read does, whatever the reason: all URLs of its host wait for it (RFC 9309 2.3.1.4).
     """
@@ -105,7 +105,7 @@ def has_failed(link: Link, outcome: Outcome) -> bool:
 
 
 def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:
-    """True if one of these outcomes is an answer, and not only the way to one.
+    """Return whether one of these outcomes is an answer, and not only the way to one.
 
     `outcomes`: how many there are of each status. `hops`: redirects in a row that are followed. If none are, as
     offline, they are answers like others.

@@ -122,7 +122,7 @@ class ParallelHosts:
             host.given = next(reversed(lanes.flights.values()), None)
 
     def is_news(self, host: Host, link: Link) -> bool:
-        """True if a failure of this link would say something of its host that the last failure did not."""
+        """Return whether a failure of this link would say something of its host that the last failure did not."""
         return host.lanes is None or not host.failures or host.lanes.is_news(link)
 
     def book(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:

@@ -51,16 +51,16 @@ class Queue(Protocol):
         """A link whose host is due, and which the admission check lets through; without `spare`, none that may wait."""
 
     def next_ready(self) -> float | None:
-        """The time at which `take` may return a link (0 is now), or None until something is added or done."""
+        """Return the time at which `take` may return a link (0 is now), or None until something is added or done."""
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """Books how a download ended; False if the link comes again."""
+        """Book how a download ended; False if the link comes again."""
 
     def will_retry(self, link: Link, outcome: Outcome, now: float) -> bool:
-        """True if `done` would return False."""
+        """Return whether `done` would return False."""
 
     def unasked(self, link: Link, now: float) -> None:
-        """Ends a link for which no host was asked."""
+        """End a link for which no host was asked."""
 
     def put_back(self, link: Link, now: float, wait: float = 0.0) -> None:
         """Takes back a link that could not be requested for so many seconds: it comes first again, as it was."""
@@ -69,10 +69,10 @@ class Queue(Protocol):
         """Takes back a link that had its slot for too long: it comes again, and its host is asked later."""
 
     def crawl_delay(self, name: str, seconds: float) -> None:
-        """Sets the delay that a host's robots.txt asks for; 0 withdraws it."""
+        """Set the delay that a host's robots.txt asks for; 0 withdraws it."""
 
 
-class Found(Protocol):
+class DiscoverySink(Protocol):
     """Gets all links of a page that pass the filters, or where it is redirected, instead of the seen store."""
 
     def __call__(self, page: Link, records: Sequence[Packed], /, *, redirect: bool) -> None: ...
@@ -100,7 +100,7 @@ class Looks(Protocol):
     """What is known of what waits, and of single hosts: `host_inspection.py`."""
 
     def figures(self) -> dict[str, int | float]:
-        """The numbers of those that wait, by what they wait for: for stats.json."""
+        """Return the numbers of those that wait, by what they wait for: for stats.json."""
 
     def levels(self) -> list[int]:
         """URLs by priority."""
@@ -109,10 +109,10 @@ class Looks(Protocol):
         """Hosts that are due."""
 
     def record(self, name: str) -> tuple[int, bool, str]:
-        """The number of its failures in a row, True if it was ever asked, and its address if that is known."""
+        """Return the number of its failures in a row, True if it was ever asked, and its address if that is known."""
 
     def reached(self) -> list[str]:
-        """The names of a few hosts that earlier runs have reached."""
+        """Return the names of a few hosts that earlier runs have reached."""
 
     def pause(self, name: str) -> tuple[float, str]:
         """Seconds for which it was left alone before the request that is made now, and by which rule."""
@@ -124,20 +124,20 @@ class Looks(Protocol):
         """For which hosts the crawl waits, and why."""
 
     def in_flight(self, url: str) -> bool:
-        """True if this URL is out."""
+        """Return whether this URL is out."""
 
 
 class Demands(Protocol):
     """Who wants a slot: `demand.py`."""
 
     def holds_back(self, now: float) -> bool:
-        """True if there are links, and others should go before them if there are any."""
+        """Return whether there are links, and others should go before them if there are any."""
 
     def wants_hosts(self, now: float) -> bool:
-        """True if links of any new host would go before those."""
+        """Return whether links of any new host would go before those."""
 
     def takes_new(self) -> bool:
-        """True if a host that was never asked would get a slot."""
+        """Return whether a host that was never asked would get a slot."""
 
     def paused_until(self, now: float) -> None:
         """Nothing was taken until now, whoever was due."""
@@ -149,7 +149,7 @@ class Demands(Protocol):
         """Downloads that may be cut because others wait for their slots; `full`: none is free."""
 
     def starved(self, now: float, *, full: bool) -> int:
-        """The number of hosts that wait for a slot."""
+        """Return the number of hosts that wait for a slot."""
 
 
 class Outages(Protocol):
@@ -159,7 +159,7 @@ class Outages(Protocol):
         """A link of a host that answered last time, or with `anyone` of another."""
 
     def pardon(self, since: float) -> int:
-        """Takes back everything since then; returns how many failures."""
+        """Take back everything since then, and return how many failures."""
 
 
 class Notes(Protocol):
@@ -172,7 +172,7 @@ class Notes(Protocol):
         """What is kept of a host's answer for a URL that cannot exist; replaced if `shown` is given."""
 
     def http2(self, name: str, *, learned: bool = False, by_page: bool = False) -> bool:
-        """True if a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
+        """Return whether a host speaks only HTTP/2, as far as is known; from now on it is, if `learned`.
 
         `by_page`: its answer to one URL says so, which counts for nothing beside pages that came by HTTP/1.1. Without
         `learned`: whether it would count.
@@ -199,7 +199,7 @@ class Domained(Protocol):
 class Frontier(Queue, Protocol):
     """A queue, and what it may do beyond."""
 
-    found: Found | None  # the links of pages go here
+    found: DiscoverySink | None  # the links of pages go here
 
     @property
     def lending(self) -> Lends: ...
@@ -220,7 +220,7 @@ class Frontier(Queue, Protocol):
     def domains(self) -> Domained: ...
 
     def resting(self) -> bool:
-        """True if nothing is left but what need not be done now."""
+        """Return whether nothing is left but what need not be done now."""
 
     def may_recover(self) -> bool:
         """While resting: return whether a host that answered before is to be asked once more all the same."""

@@ -55,7 +55,7 @@ class Votes:
         self.full: set[int] = set()  # some of the domains for which no vote counts any more
 
     def __len__(self) -> int:
-        """The number of votes that are not written yet."""
+        """Return the number of votes that are not written yet."""
         return len(self._targets) + len(self._sorted) - self._written
 
     def add(self, targets: Sequence[int], tag: int) -> None:
@@ -75,14 +75,14 @@ class Votes:
         self._targets, self._tags = array("q"), array("I")
 
     def _write(self) -> None:
-        """Writes the next of the sorted votes."""
+        """Write the next of the sorted votes."""
         some = self._sorted[self._written : self._written + SLICE]
         self._written, self._owed = self._written + len(some), 0
         targets, tags = some[:, 0], some[:, 1].astype("<u4").view(f"V{TAG}")
         self.store(zip(targets.tolist(), tags.tolist(), strict=True))
 
     def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
-        """Writes these at once. A row that is full, or has a tag, stays as it is."""
+        """Write these at once. A row that is full, or has a tag, stays as it is."""
         several: defaultdict[int, list[bytes]] = defaultdict(list)
         for target, tag in votes:
             several[target].append(tag)
@@ -95,7 +95,7 @@ class Votes:
         self._on_write()
 
     def _join(self, votes: Mapping[int, Sequence[bytes]]) -> None:
-        """Writes each of these rows once, for all that it gets."""
+        """Write each of these rows once, for all that it gets."""
         rows: dict[int, bytes] = dict(self._db.query(LOAD_LINKED.format(more=", ?" * (len(votes) - 1)), [*votes]))
         joined = []
         for target, tags in votes.items():
@@ -110,7 +110,7 @@ class Votes:
         self.full.update(target for target, sources in joined if len(sources) >= MOST * TAG)
 
     def flush(self) -> None:
-        """Writes the rest of what is sorted."""
+        """Write the rest of what is sorted."""
         for _ in self._rest():
             pass
 
@@ -120,7 +120,7 @@ class Votes:
             yield
 
     def prepare(self) -> Iterator[None]:
-        """Writes in slices what waits now."""
+        """Write in slices what waits now."""
         yield from self._rest()
         if self._targets:
             self._sort()
@@ -191,7 +191,7 @@ class Reputation:
         return len(rows[0][0]) // TAG if rows else 0
 
     def take(self, domain: str) -> bytes:
-        """Removes and returns what is written of those that link to a domain; `save` writes the rest first."""
+        """Remove and return what is written of those that link to a domain; `save` writes the rest first."""
         number = self._number(domain)
         rows = self._db.query(LOAD, (number,))
         self._db.execute("DELETE FROM linked WHERE domain = ?", (number,))
@@ -200,12 +200,12 @@ class Reputation:
         return bytes(rows[0][0]) if rows else b""
 
     def merge(self, domain: str, sources: bytes) -> None:
-        """Adds what `take` gave elsewhere."""
+        """Add what `take` gave elsewhere."""
         number = self._number(domain)
         self._votes.store((number, sources[at : at + TAG]) for at in range(0, len(sources), TAG))
 
     def remembered(self, domain: str) -> int:
-        """The number of other domains that link to this one, for those who ask again and again."""
+        """Return the number of other domains that link to this one, for those who ask again and again."""
         links = self._known.get(domain)
         if links is None:
             if len(self._known) >= KNOWN:
@@ -214,7 +214,7 @@ class Reputation:
         return links
 
     def prepare(self) -> Iterator[None]:
-        """Writes in slices what waits now."""
+        """Write in slices what waits now."""
         return self._votes.prepare()
 
     def save(self) -> None:

@@ -60,7 +60,7 @@ class Rotation:
         return self._look_at if self._back.active and not self._budgets.idle else 0.0
 
     def others_wait(self) -> bool:
-        """True if there are URLs outside the back-end, other than those of domains that have their share."""
+        """Return whether there are URLs outside the back-end, other than those of domains that have their share."""
         return self._queues.others_wait(self._back.now)
 
     def next_aside(self) -> float | None:
@@ -73,7 +73,7 @@ class Rotation:
         return bool(self._lines.queues)
 
     def grow(self, *, anyone: bool = False) -> bool:
-        """Adds a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
+        """Add a queue, because fetchers starve while URLs wait in the front-end (BUbiNG's required front).
 
         Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share, then one of them.
         """
@@ -85,7 +85,7 @@ class Rotation:
         return True
 
     def shrink(self) -> None:
-        """Removes a queue, because hosts wait for fetchers."""
+        """Remove a queue, because hosts wait for fetchers."""
         self._core.width = max(self._core.width - 1, self._least)
 
     def refill(self) -> bool:
@@ -137,7 +137,7 @@ class Rotation:
         return name is not None and self._resume(name)
 
     def _from_front(self) -> bool:
-        """Moves URLs from the front-end until one makes a host active."""
+        """Move URLs from the front-end until one makes a host active."""
         front, gate = self._front, self._core.gate
         if front.sift is not None:  # once: what is moved beyond has a turn at its host
             front.choose()
@@ -156,7 +156,7 @@ class Rotation:
         return False
 
     def bring(self, most: int) -> None:
-        """Lets in what is fetched again, beyond the width: it is let into the front-end only as fast as is wanted.
+        """Let in what is fetched again, beyond the width: it is let into the front-end only as fast as is wanted.
 
         Behind long queues of hosts that have a place it would never come to its turn.
         """
@@ -173,7 +173,7 @@ class Rotation:
                 self._route(record, host_name(record))
 
     def _from_budgets(self) -> bool:
-        """Moves URLs whose domain has pages left again, until one makes a host active."""
+        """Move URLs whose domain has pages left again, until one makes a host active."""
         for _ in range(MOVES if self._budgets.listed else 0):
             record = self._budgets.pop()
             if record is None:
@@ -183,7 +183,7 @@ class Rotation:
         return False
 
     def _from_lines(self, *, anyone: bool = False) -> bool:
-        """Moves URLs from the lines of domains that have room, or of all, until one makes a host active."""
+        """Move URLs from the lines of domains that have room, or of all, until one makes a host active."""
         for _ in range(MOVES if self._lines.queues else 0):
             record = self._lines.pop(_never if anyone else self._shares.is_full)
             if record is None:
@@ -197,7 +197,7 @@ class Rotation:
         return False
 
     def _from_aside(self) -> bool:
-        """Makes a host active whose time has come: most are tried with one URL."""
+        """Make a host active whose time has come: most are tried with one URL."""
         now = self._back.now
         host = self.states.next_back(now)
         if host is None:
@@ -294,7 +294,7 @@ class Rotation:
         )
 
     def _sets_apart(self, host: Host, record: bytes) -> bool:
-        """True if the host has failed for another origin alone than that of a URL that has come."""
+        """Return whether the host has failed for another origin alone than that of a URL that has come."""
         return host.failures > 0 and self._core.origins.set_apart_for(host, url_of(record))
 
     def _has_more(self, host: Host) -> None:
@@ -319,7 +319,7 @@ class Revisits:
         self._core, self._front, self._rotation = core, core.queues.front, rotation
 
     def add(self, records: Sequence[Packed]) -> None:
-        """Puts packed links of pages that are due again into the level of their own."""
+        """Put packed links of pages that are due again into the level of their own."""
         for record in records:
             self._front.push_old(record)
         self._core.queued += len(records)

@@ -78,7 +78,7 @@ def open_frontier(
     now: float = 0.0,
     kind: Callable[..., Frontier] = Frontier,
 ) -> Frontier:
-    """Opens the frontier as of the last checkpoint. `now`: every host waits its turn again, counted from then.
+    """Open the frontier as of the last checkpoint. `now`: every host waits its turn again, counted from then.
 
     `now` is for a resumed crawl that did not stop cleanly: the requests since the checkpoint are unknown. `kind`:
     Frontier, or what is made of it.
@@ -100,14 +100,14 @@ def open_frontier(
 
 
 def read_core(db: CrawlDB, shape: Shape, rules: Rules) -> Core:
-    """Opens the kernel as of the last checkpoint to be asked only: no host enters the back-end."""
+    """Open the kernel as of the last checkpoint to be asked only: no host enters the back-end."""
     data = db.get(FRONTIER)
     saved: dict[str, Any] = msgpack.unpackb(data) if data else {}
     return Core(_open_queues(db, shape, rules, saved, Random()), rules, NO_HOOKS, 0.0)
 
 
 def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
-    """Gives the prioritizer what it has learnt up to the last checkpoint, if it learns."""
+    """Give the prioritizer what it has learnt up to the last checkpoint, if it learns."""
     if not isinstance(rules.prioritizer, Learning):
         return None
     table, data = Popularity(rules.key, memory), db.get(POPULARITY)

@@ -58,14 +58,14 @@ class UrlSelection:
         return given
 
     def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
-        """True if the host has its address for itself; otherwise it gets its turn later."""
+        """Return whether the host has its address for itself; otherwise it gets its turn later."""
         again = addresses.hold(host, now)
         if again is not None and again < NEVER:
             self._back.schedule(host, again)
         return again is None
 
     def received(self, link: Link) -> Host:
-        """The host of a link in flight, which no longer is."""
+        """Return the host of a link in flight, which no longer is."""
         host = self._back.active[host_of(link.url)]
         if host.given is None:
             raise ValueError(f"not handed out: {link.url}")
@@ -123,7 +123,7 @@ class UrlSelection:
         return self._pass_over(host, one, passed, now, given) if passed else given
 
     def _is_settled(self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float) -> bool:
-        """True if a URL that may not be asked for has ended, or waits with all of its origin."""
+        """Return True if a URL that may not be asked for has ended, or waits with all of its origin."""
         if isinstance(decision, int):
             self._core.drop(link, decision)
             return True
@@ -149,7 +149,7 @@ class UrlSelection:
         return host.given is not None and self._several.waits(host, link)
 
     def _lead_with_another(self, host: Host) -> None:
-        """Lets a URL of another kind than those that have failed go first, if one more of theirs would be the host's.
+        """Let a URL of another kind than those that have failed go first, if one more of theirs would be the host's.
 
         A server may fail at all that one of its programs makes, eight links in a row, and be well.
         """
@@ -190,7 +190,7 @@ class UrlSelection:
         return host.queue.pop() if host.queue.count else ranked.pop()
 
     def _choose(self, sift: Sift[bytes], host: Host) -> None:
-        """Lets the best of what is next go first; for a retired host the order does not matter."""
+        """Let the best of what is next go first; for a retired host the order does not matter."""
         if host.queue.count > 1 and not host.retired and not (host.ranked is not None and host.ranked.before()):
             sift.choose(host.queue, self._hosts.chosen(host))
 
@@ -210,7 +210,7 @@ class UrlSelection:
     def _pass_over(
         self, host: Host, one: Host, passed: list[tuple[float | Link, bytes]], now: float, given: Link | None
     ) -> Link | None:
-        """Puts back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
+        """Put back URLs that let others pass: those that wait for long, and those that need a request to be repeated.
 
         A host may be down by http and up by https. If there is nothing else, the request that was made least often is
         repeated, or the host waits.
@@ -247,7 +247,7 @@ class UrlSelection:
 
 
 def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
-    """The place of the first whose wide family has not failed, or else its close one; 0 if there is none."""
+    """Return the place of the first whose wide family has not failed, or else its close one; 0 if there is none."""
     wide, close = ({families[level] for families in failed} for level in (WIDE, CLOSE))
     second: int | None = None
     for at, families in enumerate(urls):
@@ -259,7 +259,7 @@ def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
 
 
 def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
-    """True if a URL that needs this robots.txt first lets others pass.
+    """Return whether a URL that needs this robots.txt first lets others pass.
 
     Of a failing host that has had pages a new origin says little: anybody may link to its closed ports.
     """
@@ -267,7 +267,7 @@ def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
 
 
 def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
-    """True if its turn ends here: it waits with this URL, or the turn has cost too much, for which it rests."""
+    """Return True if its turn ends here: it waits with this URL, or the turn has cost too much, for which it rests."""
     if isinstance(decision, OriginWait) and decision > now + MOMENT:
         return one is not host
     if isinstance(decision, float):

@@ -41,7 +41,7 @@ class Capture:
     end: Place | None = None  # where the record after its first one begins
 
     def takes(self, record: Record) -> bool:
-        """True if this record, which follows, belongs to it; it then has it."""
+        """Return whether this record, which follows, belongs to it; it then has it."""
         first = self.first.id
         if record.kind == "conversion" and record.names(first, "warc-refers-to"):
             if _is_document(record):  # a picture of a page, or its text, is none
@@ -140,23 +140,23 @@ def most(truncate: int) -> int:
 
 
 def refers(capture: Capture) -> bool:
-    """True if the payload is in another record. Some programs write of a 304 only that it was one."""
+    """Return whether the payload is in another record. Some programs write of a 304 only that it was one."""
     first = capture.first
     return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
 
 
 def is_repeat(capture: Capture) -> bool:
-    """True if the crawl did not take this answer for what became of the URL, and asked for it again."""
+    """Return whether the crawl did not take this answer for what became of the URL, and asked for it again."""
     return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
 
 
 def has_head(first: Record) -> bool:
-    """True if the block of a record begins with an HTTP head, as far as is known without reading it."""
+    """Return whether the block of a record begins with an HTTP head, as far as is known without reading it."""
     return bool(first.block) and _is_http(first)
 
 
 def is_unmodified(first: Record) -> bool:
-    """True if the answer was a 304, which says that another record has the page."""
+    """Return whether the answer was a 304, which says that another record has the page."""
     return first.kind == "revisit" and NOT_MODIFIED in first.fields.get("warc-profile", "")
 
 
@@ -215,7 +215,7 @@ class Answers:
         return message
 
     def _resource(self, first: Record, url: str, started: float) -> Exchange:
-        """The answer of a protocol without heads: what lies under a URL."""
+        """Return the answer of a protocol without heads: what lies under a URL."""
         kind = first.fields.get("content-type", "")
         headers = [(b"content-type", kind.encode())] if kind else []
         payload = first.block[: self._truncate]
@@ -251,7 +251,7 @@ class Answers:
 
 
 def _again(original: Exchange | None, url: str, started: float) -> Exchange:
-    """The answer of a revisit record without a head of its own: the standard leaves it out (WARC 1.1, 6.7.2)."""
+    """Return the answer of a revisit record without a head of its own: the standard leaves it out (WARC 1.1, 6.7.2)."""
     if original is None:
         raise Unusable("no HTTP head")
     state = original.state.but(archived=None)
@@ -290,7 +290,7 @@ def _is_http(first: Record) -> bool:
 
 
 def _is_cut(first: Record) -> bool:
-    """True if the reader has not kept all of the block."""
+    """Return whether the reader has not kept all of the block."""
     return first.size > len(first.block)
 
 

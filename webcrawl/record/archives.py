@@ -32,7 +32,7 @@ from webcrawl.record.archived_answers import (
     unmodified,
 )
 from webcrawl.record.warc.archive_files import name_of, size_of
-from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records, ignore
+from webcrawl.record.warc.reader import NotWarc, Record, Records, SkippedRange, ignore
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.crawldb import Part
 from webcrawl.store.errors import StoreError
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def counted_bytes(path: Path) -> int | None:
-    """The bytes that count; None: all, of a finished file, and of any that lies in no crawl's folder.
+    """Return the bytes that count; None: all, of a finished file, and of any that lies in no crawl's folder.
 
     StoreError: the crawl's state cannot be read.
     """
@@ -58,7 +58,7 @@ def counted_bytes(path: Path) -> int | None:
 
 
 def tell_left(path: Path, size: int) -> None:
-    """Logs what becomes of so many bytes that do not count."""
+    """Log what becomes of so many bytes that do not count."""
     if is_locked(path.resolve().parent.parent):
         logger.info("%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet", path, size)
     else:
@@ -202,7 +202,7 @@ class Archives:
         lost, self._lost = tuple(self._lost), []
         return lost
 
-    def _damaged(self, path: Path, lost: Lost) -> None:
+    def _damaged(self, path: Path, lost: SkippedRange) -> None:
         self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
 
     def _refused(self, path: Path, kind: str, record: Record, why: str) -> None:
@@ -217,7 +217,7 @@ class Archives:
 
 
 def _present(path: Path) -> Path:
-    """The path of a file that its crawl may have finished since it was named."""
+    """Return the path of a file that its crawl may have finished since it was named."""
     return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
 
 
@@ -291,7 +291,7 @@ class Originals(Part):
                 yield self._names[where[0]], Place(where[1], where[2])
 
     def write(self) -> None:
-        """Writes what is in memory; safe on disk when it returns."""
+        """Write what is in memory; safe on disk when it returns."""
         try:
             self._db.execute("BEGIN")
             self._db.executemany(

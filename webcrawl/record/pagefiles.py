@@ -44,7 +44,7 @@ SIZE = 50_000_000  # bytes of a file at most, as in LARM; only a longer page mak
 
 
 def name_of(number: int) -> str:
-    """The path of this page file once it is finished."""
+    """Return the path of this page file once it is finished."""
     return f"{FOLDER}/pagefile_{number:05d}{ENDING}"
 
 
@@ -82,8 +82,23 @@ class PageFiles:
 NOTED = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"
 
 
+def _place_in_files(line: bytes) -> tuple[int, int, int] | None:
+    """Return the size of a page, the number of its file and its offset there, or None if the row is damaged."""
+    row = line.split(b"\t")
+    if len(row) != 10:
+        return None
+    fields = row[6], row[8], row[9]
+    if not all(field.strip().isdigit() for field in fields):
+        return None
+    size, number, offset = map(int, fields)
+    return size, number, offset
+
+
 def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
-    """Rows lie one behind the other, and end where their files end; a damaged row is reported with the other logs."""
+    """Check that pages lie one behind the other, and end where their files end.
+
+    A damaged row ends the check: it is reported with the other logs.
+    """
     noted = {path.removesuffix(OPEN): length for path, length in snapshot.rows(NOTED, (LOG, f"{FOLDER}/*"))}
     log, length = jobdir / LOG, noted.pop(LOG, 0)
     if not log.exists():  # reported, if it was noted
@@ -91,10 +106,10 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     number, end = 0, 0
     with regular(log) as file:
         for at, line in lines_of(file, length):
-            row = line.split(b"\t")
-            if len(row) != 10 or not all(row[place].strip().isdigit() for place in (6, 8, 9)):
+            place = _place_in_files(line)
+            if place is None:
                 return
-            size, of, offset = (int(row[place]) for place in (6, 8, 9))
+            size, of, offset = place
             if of == number + 1 and offset == 0 and noted.pop(name_of(number), 0) == end:
                 number, end = of, 0
             if (of, offset) != (number, end):

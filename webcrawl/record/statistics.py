@@ -187,7 +187,7 @@ def top_level(host: str) -> str:
 
 
 def read_line(statistics: Statistics, fields: list[str]) -> None:
-    """Adds a line, given as its fields; ValueError or IndexError if it is none."""
+    """Add a line, given as its fields; ValueError or IndexError if it is none."""
     when, status, size, url, path, _, kind, _, fetched, _, _, notes = fields
     path = "" if path == NOTHING else path
     if size == NOTHING:
@@ -265,7 +265,7 @@ def _first(tally: Tally) -> dict[str, list[int]]:
 
 
 def _hosts(hosts: Hosts) -> dict[str, Any]:
-    """The number of hosts that gave documents, and those that gave most."""
+    """Return the number of hosts that gave documents, and those that gave most."""
     return {
         "with_documents": hosts.with_documents,
         "exact": not hosts.level,

@@ -27,7 +27,7 @@ class Tally:
         self.most = 0  # the largest count that was added to the others at once, summed over all times
 
     def add(self, name: str, size: int) -> None:
-        """Counts one of this name."""
+        """Count one of this name."""
         row = self.names.get(name)
         if row is None:
             if len(self.names) >= self._room:
@@ -44,7 +44,7 @@ class Tally:
         self.most += rows[-1][0]
 
     def join(self, other: Tally) -> None:
-        """Adds what another has counted; of two there may be more names than one has room for."""
+        """Add what another has counted; of two there may be more names than one has room for."""
         for name, (number, size) in other.names.items():
             row = self.names.setdefault(name, [0, 0])
             row[0] += number
@@ -152,7 +152,7 @@ class Hosts:
         return row
 
     def _bound(self, name: str) -> tuple[int, int]:
-        """The number that a host may have had before; one of the sample never gave way."""
+        """Return the number that a host may have had before; one of the sample never gave way."""
         number = siphash(self._key, name)
         if not number & ((1 << self.level) - 1):
             return 0, 0
@@ -162,16 +162,19 @@ class Hosts:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
 
     def _make_room(self) -> None:
-        """Half of the room is for the sample. Takes some milliseconds, and is needed once in thousands of new hosts."""
+        """Drop all hosts but the sample, which has half of the room at most, and the heaviest by each measure.
+
+        This takes some milliseconds, and is needed once in thousands of new hosts.
+        """
         sampled = {name for name in self.rows if self._is_sampled(name)}
         while len(sampled) > self._room // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}
-        least = [self._heavier_than(measure) for measure in MEASURES]
-        documents, size, failures, milliseconds = least
+        documents, size, failures, milliseconds = [self._heavier_than(measure) for measure in MEASURES]
         rows, self.rows = self.rows, {}
         for name, row in rows.items():
-            if row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds or name in sampled:
+            is_heavy = row[0] > documents or row[1] > size or row[2] > failures or row[3] > milliseconds
+            if is_heavy or name in sampled:
                 self.rows[name] = row
             else:
                 self._give_way(name, row)
@@ -182,7 +185,7 @@ class Hosts:
         bounds[BOUNDS + at] = max(bounds[BOUNDS + at], row[1] + row[6])
 
     def _heavier_than(self, measure: int) -> int:
-        """The number that fewer than `heavy` hosts exceed."""
+        """Return the number that fewer than `heavy` hosts exceed."""
         return sorted([row[measure] for row in self.rows.values()])[-self._heavy]
 
     def __iter__(self) -> Iterator[HostRow]:
@@ -205,7 +208,7 @@ class Hosts:
                 yield row, 1 << self.level
 
     def join(self, other: Hosts) -> None:
-        """Adds the rows of another, which must have the same key; there may be more than one has room for.
+        """Add the rows of another, which must have the same key; there may be more than one has room for.
 
         The sample is that of the higher level: what the lower one has beyond it then counts among the heavy ones alone.
         Bounds are the larger of both, because a host belongs to one of them. One that gave way in both, as it changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from webcrawl.base import numbers
@@ -115,24 +115,33 @@ def _figures(account: Account) -> Iterator[str]:
 
 
 def _rules(account: Account) -> Iterator[Html]:
-    """What the names of rules in the table mean, and how the crawl was set."""
-    rules = sorted({one.rule for one in account.requests if one.rule})
+    """Explain the names of rules in the table, and list the settings that decide on the waits."""
+    rules = sorted({request.rule for request in account.requests if request.rule})
     if rules:
         said = "; ".join(f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in rules)
         yield note(f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}.")
-    several = [name for name in account.terms if _is_ours(account, name)]
-    if several:
+    connections = [name for name in account.terms if _is_ours(account, name)]
+    if connections:
         yield note("With HOST_CONNECTIONS each of several connections waits for itself.")
-    terms = [f"{name}={account.terms[name]}" for name in (*SETTINGS, *several) if name in account.terms]
-    if terms:
+    if terms := _terms(account, (*SETTINGS, *connections)):
         yield note("The crawl was set to ", tag("code", ", ".join(terms)), ".")
 
 
+def _terms(account: Account, names: Iterable[str]) -> list[str]:
+    return [f"{name}={account.terms[name]}" for name in names if name in account.terms]
+
+
 def _is_ours(account: Account, setting: str) -> bool:
-    """True if a setting gives hosts of this site several connections; an owner need not know of those of others."""
+    """Return whether a setting gives hosts of this site several connections. An owner need not know of other sites."""
     name, _, host = setting.partition(" ")
-    below = f".{account.site.name}".endswith(f".{host}") or f".{host}".endswith(f".{account.site.name}")
-    return name == "HOST_CONNECTIONS" and host != "" and below
+    if name != "HOST_CONNECTIONS" or not host:
+        return False
+    site = account.site.name
+    return _is_within(site, host) or _is_within(host, site)
+
+
+def _is_within(host: str, domain: str) -> bool:
+    return f".{host}".endswith(f".{domain}")
 
 
 def _requests(account: Account) -> Html:
@@ -176,7 +185,7 @@ def outcome(one: AccountRow, *, lost: bool) -> str:
 
 
 def kept(one: AccountRow) -> str:
-    """The part of the answer that the crawl keeps, in words."""
+    """Return the part of the answer that the crawl keeps, in words."""
     end = one.end
     if end is None or end.size is None:
         return "nothing"

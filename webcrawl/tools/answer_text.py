@@ -83,7 +83,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_cell(value: Any) -> bool:
-    """True if it is plain, or has nothing in it that is not."""
+    """Return True if it is plain, or has nothing in it that is not."""
     return _is_plain(value) or all(map(_is_plain, value.values() if isinstance(value, Mapping) else value))
 
 

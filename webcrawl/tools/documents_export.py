@@ -23,7 +23,7 @@ HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbe
 
 
 def write(tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None) -> int:
-    """Writes all their rows to `target`, which appears when it is whole; returns their number.
+    """Write all their rows to `target`, which appears when it is whole, and return their number.
 
     Rows of what is `forgotten` are left out.
     """

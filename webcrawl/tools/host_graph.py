@@ -12,7 +12,7 @@ import numpy.typing as npt
 from webcrawl.base.loading import missing
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_kinds import FOLLOWED, REDIRECT
-from webcrawl.record.tables.table_files import Made
+from webcrawl.record.tables.table_files import CrawlTable
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -49,7 +49,7 @@ class Graph:
         return len(self._edges)
 
     def add(self, pairs: Iterable[Pair]) -> None:
-        """Counts links, given by the URLs of page and target."""
+        """Count links, given by the URLs of page and target."""
         number, waiting = self._number, self._waiting
         for source, target in pairs:
             try:
@@ -118,7 +118,7 @@ def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
         if length is not None:
             yield from _of_log(crawl / LINKS_LOG, length)
             continue
-        made = Made("links")
+        made = CrawlTable("links")
         made.add(crawl)
         if not made.files:
             why = made.left_out or [f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS"]

@@ -45,7 +45,7 @@ def records_in(jobdir: Path) -> list[OptOut]:
     return records_of(crawls_of(jobdir))
 
 
-class Saved:
+class SavedRecords:
     """The records of a crawl that does not run, asked as one that runs is. StoreError if a state cannot be read."""
 
     def __init__(self, jobdir: Path) -> None:

@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.log_lines import REQUESTS_LOG, read_request_line
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.lines import pieces_between
-from webcrawl.store.requests_log import KEY, is_open, read
+from webcrawl.store.requests_log import KEY, SavedWindows, is_open, read
 from webcrawl.tools.optout_records import records_of
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.exclusion_rules import OptOut, without_comment
@@ -36,7 +36,7 @@ class Gap(NamedTuple):
     drone: str = ""  # of a hive; empty of a single crawl
 
     def has(self, one: AccountRow) -> bool:
-        """True if this request is one of them."""
+        """Return whether this request is one of them."""
         return self.drone == one.drone and self.since - 1 <= one.at <= self.until
 
 
@@ -76,7 +76,7 @@ class Account:
 
 
 def account_of(jobdir: Path, site: Site) -> Account:
-    """Reads everything; NoCrawl if there is none."""
+    """Read everything; NoCrawl if there is none."""
     crawls = JobDir.all(jobdir)
     account, is_hive = Account(jobdir, site), hive_of(jobdir) is not None
     account.absent = [crawl.name for crawl in absent_drones(jobdir)]
@@ -90,32 +90,42 @@ def account_of(jobdir: Path, site: Site) -> Account:
 
 
 def _add(account: Account, jobdir: JobDir, drone: str) -> None:
-    """Adds what a crawl or drone did; of one that never had to do with the site the gaps say nothing of it."""
-    site, crawl = account.site, jobdir.path
+    """Add what a crawl or drone did on the site, and the times of which nothing is known."""
+    site = account.site
+    crawl = jobdir.path
     noted, terms, data = jobdir.read(lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY)))
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site)]
     asked = [*asked_of(crawl / REQUESTS_LOG, site, drone)]
-    alone, logged = joined(asked, ends), (crawl / REQUESTS_LOG).exists()
-    if not logged:
+    without_request = joined(asked, ends)
+    has_log = (crawl / REQUESTS_LOG).exists()
+    if not has_log:
         account.unlogged.append(crawl.name)
-    elif alone:  # it was begun later than the crawl, or has been rotated
+    elif without_request:  # the log was begun later than the crawl, or has been rotated
         account.partly.append(crawl.name)
     account.requests += asked
     account.requests += [
-        AccountRow(one.started or one.at, "GET", one.url, one.path, 0, end=one, drone=drone) for one in alone
+        AccountRow(end.started or end.at, "GET", end.url, end.path, 0, end=end, drone=drone) for end in without_request
     ]
     account.unasked += [end for end in ends if end.started is None]
-    saved = read(data)
-    windows = [*saved.windows]
-    if is_open(saved, max((one.at for one in asked), default=0.0)):
-        windows.append((saved.at, float("inf")))
-    if not drone or asked or ends or not logged:  # without a log it may have asked for what no checkpoint knows of
+
+    windows = _unknown_times(read(data), max((row.at for row in asked), default=0.0))
+    # A drone that never had to do with the site has no gaps; without a log it may have made requests unknown to us
+    had_to_do_with_site = bool(asked or ends)
+    if had_to_do_with_site or not drone or not has_log:
         account.gaps += [Gap(since, until, drone) for since, until in windows]
     account.terms = {**terms, **account.terms}
 
 
+def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float, float]]:
+    """Return the times of whose requests the log may lack some; the last is open if it goes on after the checkpoint."""
+    windows = [*saved.windows]
+    if is_open(saved, last_request):
+        windows.append((saved.at, float("inf")))
+    return windows
+
+
 def _about(wish: OptOut, site: Site) -> bool:
-    """True if a record names the site or what is above it, or something of it."""
+    """Return True if a record names the site or what is above it, or something of it."""
     rule = without_comment(wish.rule)
     try:
         there = canonical(rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/")
@@ -125,7 +135,7 @@ def _about(wish: OptOut, site: Site) -> bool:
 
 
 def unknown(account: Account, one: AccountRow) -> bool:
-    """True if a request without an outcome lies in a gap of whoever made it."""
+    """Return whether a request without an outcome lies in a gap of whoever made it."""
     return one.end is None and any(gap.has(one) for gap in account.gaps)
 
 
@@ -140,7 +150,7 @@ class Site:
     name: str
 
     def has(self, url: str) -> bool:
-        """True if this URL is the site's."""
+        """Return whether this URL is the site's."""
         try:
             host = host_of(url).removesuffix(".")  # the same name, for DNS and for its owner
         except IndexError:  # a line with no URL
@@ -209,7 +219,7 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
 
 
 def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
-    """Gives each request what came of it; returns the ends that have no request.
+    """Give each request what came of it, and return the ends that have no request.
 
     An end belongs to the last request for its URL that was sent before it. Others for it were tried again, or repeated
     after a kill.

@@ -254,7 +254,7 @@ def say(line: str) -> None:
 
 
 def say_all(text: str | bytes) -> None:
-    """Prints a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
+    """Print a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
 
     A reader who has read enough stops nothing: the command goes on, and its exit status says how it went. Nor does it
     matter if nobody wants to read anything (`>&-`).
@@ -275,7 +275,7 @@ def say_all(text: str | bytes) -> None:
 
 
 def complain(why: object, *, as_json: bool = False) -> None:
-    """Prints why nothing could be done as one line on standard error; `as_json` answers with it, too."""
+    """Print why nothing could be done as one line on standard error; `as_json` answers with it, too."""
     line = readable(" ".join(str(why).split()))
     sys.stderr.write(f"{line}\n")
     if as_json:

@@ -121,20 +121,25 @@ def guarded(check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: 
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Reads all of them; counts files, bytes noted, bytes after those, records and lines, and finds who is absent."""
+    """Read all outputs. Count files, bytes noted, bytes after those, records and lines, and absent files."""
     texts = Texts(jobdir, lengths(snapshot).get(LOG, 0), found)
     stored, store = stored_in(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
+        """Count a file that is not here, if its owner or the crawl has taken it away; else it is damage."""
         if texts.holds(name):
             texts.absent()
-        one = stored.get(name) or (stored_of(jobdir)[0].get(name) if store else None)  # or since the checkpoint
-        if one is not None and not one.is_taken:
-            found[f"{IN_STORE}{one.address}"] += 1
-        elif store and goes(name) and one is None:
-            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: neither here nor in {store}")
+        copy = stored.get(name)
+        if copy is None and store:  # it may have been stored since the checkpoint
+            copy = stored_of(jobdir)[0].get(name)
+        if copy is not None and not copy.is_taken:
+            found[f"{IN_STORE}{copy.address}"] += 1
+            return
+        missing = f"missing, {length} bytes expected"
+        if store and copy is None and goes(name):
+            yield DamagedFile(jobdir / name, 0, f"{missing}: neither here nor in {store}")
         elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
-            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: its archive is here")
+            yield DamagedFile(jobdir / name, 0, f"{missing}: its archive is here")
         else:
             found[f"{ABSENT}{name}"] += 1
 

@@ -66,7 +66,7 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
 
 
 def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
-    """Checks what the drones say of each other, and whether each has kept to its own hosts."""
+    """Check what the drones say of each other, and whether each has kept to its own hosts."""
     before, after = ({crawl: one for crawl in crawls if (one := standing_of(crawl))} for _ in range(2))
     yield from check_identities(after)
     yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
@@ -90,7 +90,7 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
 
 
 def _named(figure: str, crawl: Path) -> str:
-    """Names of absent files are below the drone's folder."""
+    """Return a name as it is in the hive: names of absent files are below the drone's folder."""
     return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}" if figure.startswith(ABSENT) else figure
 
 
@@ -115,7 +115,7 @@ def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
     yield from _first(_told(crawls, final, "is in the archive of {} too"))
 
 
-def _told(crawls: Crawls, twice: Iterable[Shared], why: str) -> Iterator[DamagedFile]:
+def _told(crawls: Crawls, twice: Iterable[SharedName], why: str) -> Iterator[DamagedFile]:
     for one in twice:
         (first, _), *others = one.places.items()
         for _, (path, at) in others:
@@ -196,7 +196,7 @@ def _indexed(crawl: Path, name: str, length: int) -> Named:
 
 
 def tried_again(path: Path, at: int) -> bool:
-    """True if the archive has this answer as one after which another attempt was made, perhaps by another drone.
+    """Return whether the archive has this answer as one after which another attempt was made, perhaps by another drone.
 
     `path` and `at`: the place of the answer's first record, or of its line in an index.
     """
@@ -247,14 +247,14 @@ SHARED = "SELECT hash FROM claim GROUP BY hash HAVING min(drone) < max(drone) LI
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedName:
     """A name that several drones have, and where each has it first."""
 
     name: bytes
     places: dict[int, Place]
 
 
-def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
+def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
     """The number of names read, each counted once per drone that has it; and those that several have, MOST at most.
 
     SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are equal then count, so
@@ -268,7 +268,7 @@ def shared(drones: Mapping[int, Names]) -> tuple[int, list[Shared]]:
         for name, path, at in names():
             if hash(name) in wanted:
                 found.setdefault(name, {}).setdefault(drone, (path, at))
-    return count, [Shared(name, places) for name, places in found.items() if len(places) > 1]
+    return count, [SharedName(name, places) for name, places in found.items() if len(places) > 1]
 
 
 def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:

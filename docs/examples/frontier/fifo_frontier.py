@@ -22,7 +22,7 @@ from webcrawl.frontier.demand import R
 from webcrawl.frontier.host_rows import RetryAfterJournal
 from webcrawl.frontier.outcomes import attempts, has_failed, is_kept_short
 from webcrawl.frontier.politeness import Politeness
-from webcrawl.frontier.protocol import Found, InFlight, Looks, Outages
+from webcrawl.frontier.protocol import DiscoverySink, InFlight, Looks, Outages
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.crawldb import CrawlDB
 
@@ -166,7 +166,7 @@ class Bare:
 
     queued = in_flight = over_budget = 0
     take: Callable[..., Link | None]
-    found: Found | None = None
+    found: DiscoverySink | None = None
     lending, demand, notes, domains = NoLending(), NoDemand(), NoNotes(), NoDomains()
 
     @property

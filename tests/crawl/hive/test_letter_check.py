@@ -13,7 +13,7 @@ from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.health import WALLED
-from webcrawl.frontier.host_queues import Listed
+from webcrawl.frontier.host_queues import SitemapQuota
 from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import FAILED, FailedRow, WallRow
 from webcrawl.urls.canonical import canonical_links
@@ -25,7 +25,7 @@ FORGED = Link("http://a.test/1", request="bad").pack()
 ROBOTS = Link("http://a.test/robots.txt", "P", history="http://b.test").pack()
 HOST = ["a.test", 0.5, [0.1, 0.2], 0.0, 1, [1.0, 2.0, -2, 0, True, -1, 0.0, 0.0], 3, 0, "192.0.2.1"]
 NEW = [*HOST, None, b"", False]  # and what its sitemaps brought
-LISTED = Listed(7, credit=0.5, tried=[1, 2]).save()
+LISTED = SitemapQuota(7, credit=0.5, tried=[1, 2]).save()
 WALL = ["anubis", 3.5, 2, [LINK]]
 SHOWN = b"\0" * 15
 DOMAIN = [False, 3, 1, 0, b"\0" * 8]
@@ -102,7 +102,7 @@ def test_a_host_of_which_everything_is_known():
     """The record that a drone packs is taken in by the next one, whatever a host's record has by now."""
     host = Host("a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True)
     host.row = FailedRow(1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10))
-    host.wall, host.missing, host.listed = WallRow("anubis", 3.5, 2, (LINK,)), SHOWN, Listed(7)
+    host.wall, host.missing, host.listed = WallRow("anubis", 3.5, 2, (LINK,)), SHOWN, SitemapQuota(7)
     assert len(host.row) == len(FAILED) == len(FailedRow._fields)
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
     sound, piece = LetterCheck(check), [0, "host", "a.test", record]

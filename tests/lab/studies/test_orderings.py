@@ -12,7 +12,7 @@ from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import crawled, pagerank
 from webcrawl.lab.studies.ordering_study import CRAWL, EXACT, LEVELS, Row, Shape, compare, replay, ways
 from webcrawl.lab.studies.page_queues import ByDomain, Exact, Levels, SiftedFront, Turns
-from webcrawl.lab.studies.page_signals import Cash, Depth, Indegree, Known, KnownPageRank, Votes
+from webcrawl.lab.studies.page_signals import Cash, Depth, Indegree, KnownPageRank, KnownScores, Votes
 
 PAGES = 12
 EDGES = st.lists(st.tuples(st.integers(0, PAGES - 1), st.integers(0, PAGES - 1)), max_size=60)
@@ -67,7 +67,7 @@ class TestExact:
         graph = graph_of([(0, 1), (0, 2), (0, 3), (1, 3), (2, 4), (3, 5)])
         for signal, waiting in (
             ((indegree := Indegree(graph)), Exact(graph.pages, indegree)),
-            ((known := Known([0, 0, 0, 1, 0, 0])), Exact(graph.pages, known)),
+            ((known := KnownScores([0, 0, 0, 1, 0, 0])), Exact(graph.pages, known)),
         ):
             order = replay(graph, signal, waiting).tolist()
             assert order.index(5) < order.index(4)
@@ -134,7 +134,7 @@ class TestExact:
         """Of what is known the page with the most PageRank is next."""
         graph = graph_of([(0, 1), (0, 2), (2, 3), (1, 4), (4, 2), (3, 2)])
         rank = pagerank(graph.heads, graph.links, graph.pages).tolist()
-        signal = Known(rank)
+        signal = KnownScores(rank)
         assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == by_definition(
             graph, lambda page, _: rank[page]
         )
@@ -182,7 +182,7 @@ class TestAll:
         """So many hosts are asked one after the other; another one comes in when one has no pages left."""
         star = [(0, page) for page in range(1, PAGES)]
         graph = graph_of(star, (0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3))
-        signal = Known([0.0] * graph.pages)
+        signal = KnownScores([0.0] * graph.pages)
         sift = Sift(lambda page: -page)
         order = replay(graph, signal, Turns(SiftedFront(sift), graph.hosts.tolist(), 2, sift)).tolist()
         assert graph.hosts[order].tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3, 3, 3, 3]

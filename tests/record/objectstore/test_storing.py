@@ -9,7 +9,7 @@ import pytest
 from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
 from webcrawl.record.objectstore import storing as module
-from webcrawl.record.objectstore.storing import POLL, NoStore, Stored, copied, goes, listing
+from webcrawl.record.objectstore.storing import POLL, NoStore, StoredFile, copied, goes, listing
 from webcrawl.record.objectstore.upload import LONGEST
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import STORED
@@ -452,8 +452,8 @@ class TestWhatIsWhere:
             crawl.rounds()
             one = stored(crawl)[NAME]
 
-        assert one == Stored(ADDRESS, 6, one.sha256, "2023-11-14T22:13:20Z", "read back")
-        assert Stored.of(one.pack()) == one
+        assert one == StoredFile(ADDRESS, 6, one.sha256, "2023-11-14T22:13:20Z", "read back")
+        assert StoredFile.of(one.pack()) == one
 
     def test_the_stores_own_checksum_counts_if_it_is_that_of_the_content(self, tmp_path, place):
         """S3's ETag of a file that was sent at once is its MD5: then it is not read back."""

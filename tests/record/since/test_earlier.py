@@ -12,7 +12,7 @@ from webcrawl.base.digest import SHA1
 from webcrawl.base.model import EarlierCapture, PageState
 from webcrawl.record.archived_answers import unmodified
 from webcrawl.record.since.cdx_server import digests_of
-from webcrawl.record.since.earlier import Earlier, Known
+from webcrawl.record.since.earlier import Earlier, LatestCapture
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import sources
 from webcrawl.store.disk import Disk
@@ -218,7 +218,7 @@ def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status,
     """It counts as changed, because whether it is the same is not known; or as gone, if that is what its host says."""
     answer = replace(page(), status=status)
 
-    assert Known(None).answered(answer).state.since == expected
+    assert LatestCapture(None).answered(answer).state.since == expected
     assert answer.state.refers is None
 
 
@@ -256,7 +256,7 @@ def test_a_304_that_nobody_asked_for_stays_one():
     """To a request without a condition there is no page that it could stand for."""
     answer = exchange(URL, b"", status=304)
 
-    assert Known(EarlierCapture("", URL, "", ""), page()).answered(answer) is answer
+    assert LatestCapture(EarlierCapture("", URL, "", ""), page()).answered(answer) is answer
 
 
 def test_the_same_payload_refers_to_the_same_urls_capture(earlier):

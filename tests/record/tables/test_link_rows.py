@@ -11,7 +11,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.record.tables import rows as links_module
-from webcrawl.record.tables.rows import PIECE, REL, ROOM, Ended, LinkRows
+from webcrawl.record.tables.rows import PIECE, REL, ROOM, EndedUrl, LinkRows
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
 URL = "http://a.test/b/"
@@ -32,7 +32,7 @@ def rows_of(links, followed, max_length=MAX_LENGTH):
         found.extend(zip(texts, *columns, strict=True))
 
     rows = LinkRows(write, lambda _: True, max_length)
-    count = rows.add(Ended(Link(URL), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
+    count = rows.add(EndedUrl(Link(URL), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
     rows.flush()
     assert count == len(found)
     return found
@@ -75,7 +75,7 @@ def test_a_page_of_equal_links_below_a_long_url():
         sizes.append(sum(len(one) * times for one, times in zip(*urls, strict=True)) + sum(map(len, columns[0])))
 
     rows = LinkRows(write, lambda _: True, left_out=left.append)
-    added = rows.add(Ended(Link(url), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
+    added = rows.add(EndedUrl(Link(url), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
     rows.flush()
 
     assert sum(sizes) <= ROOM + PIECE * 4100

@@ -10,7 +10,7 @@ from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome, RecordLocation, Status, Timings
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
-from webcrawl.record.tables.rows import Ended, host_parts
+from webcrawl.record.tables.rows import EndedUrl, host_parts
 from webcrawl.urls.host_names import RegisteredDomains
 
 
@@ -39,7 +39,7 @@ class TestPages:
         body = "<p>" + " ".join(f"word{number}" for number in range(100))
         link, answer = Link("http://a.test/"), exchange("http://a.test/", body.encode())
         page = Page.of(link, answer)
-        end = Ended(link, Outcome(200, 0.25, at=NOW, ended=1.0), answer, page, NOW)
+        end = EndedUrl(link, Outcome(200, 0.25, at=NOW, ended=1.0), answer, page, NOW)
 
         assert end.fingerprint is None
         assert page.fingerprint == end.fingerprint is not None

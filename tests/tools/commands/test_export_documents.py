@@ -15,7 +15,7 @@ from tests.support.tables import Job
 from tests.support.warc_crawl import NOW
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
-from webcrawl.record.objectstore.storing import Stored
+from webcrawl.record.objectstore.storing import StoredFile
 from webcrawl.record.tables.columns import SCHEMAS
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import STORED
@@ -74,7 +74,7 @@ class TestLeftOut:
         (tmp_path / "job" / first).unlink()
         if stored:
             db = CrawlDB(tmp_path / "job/state")
-            db.set(f"{STORED}{first}", Stored("s3://bucket").pack())
+            db.set(f"{STORED}{first}", StoredFile("s3://bucket").pack())
             db.checkpoint()
             db.close()
 

@@ -12,7 +12,7 @@ from webcrawl.base.markup import Html, join, tag, text
 from webcrawl.record.statistics import Statistics
 from webcrawl.tools.report.log_summary import Log
 from webcrawl.tools.report.report_page import page
-from webcrawl.tools.report.report_source import Source, State, Waiting
+from webcrawl.tools.report.report_source import Source, State, WaitingHost
 
 EVIL = (
     "</title></style></script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -32,8 +32,8 @@ def _source(tmp_path):
         statistics.truncated.add(EVIL, 5)
     state = State(
         hosts=3,
-        aside=[Waiting(EVIL, 3, 5, -2, NOW)],
-        queues=[Waiting(EVIL, 3, 5, -2, NOW)],
+        aside=[WaitingHost(EVIL, 3, 5, -2, NOW)],
+        queues=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         given_up=[(EVIL, -1)],
         given_up_by=Counter({-1: 1}),
         domains=[(EVIL, 3, 1)],

@@ -9,7 +9,7 @@ from tests.support.revisiting import Web
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.tools.why.answer import VISITS, Crawls
 from webcrawl.tools.why.facts import Facts
-from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.verdict import of_again, verdict_on
 from webcrawl.tools.why.why_text import text_of
@@ -30,7 +30,7 @@ def reason(web):
     """State and reason, as of a checkpoint that is taken now."""
     web.checkpoint()
     with Source(web.folder) as source:
-        verdict = verdict_on(Gathering(source).facts([URL], {})[0])
+        verdict = verdict_on(FactFinder(source).facts([URL], {})[0])
     return verdict.state, verdict.reason
 
 

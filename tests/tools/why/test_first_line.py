@@ -11,7 +11,7 @@ from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import Crawls
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict
-from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.places import HOST, RETRY, Place
 from webcrawl.tools.why.url_rules import Form
 from webcrawl.tools.why.verdict import verdict_on
@@ -143,6 +143,6 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     place = Place(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
     entry = SimpleNamespace(file="x.warc.gz", offset=0)
     facts = Facts("http://a.test/x", Form("http://a.test/x"), place=place, entries=[entry])
-    Gathering._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
+    FactFinder._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
 
     assert verdict_on(facts).reason.endswith(words)

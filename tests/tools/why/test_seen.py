@@ -10,7 +10,7 @@ from tests.support.examples import in_campaign
 from tests.support.seens import STORES
 from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.why.places import Known
+from webcrawl.tools.why.places import SeenSnapshot
 
 KEYS = st.lists(st.lists(st.integers(0, 2**64 - 1), max_size=12), max_size=8)
 
@@ -36,7 +36,7 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     submitted = {key for keys in batches for key in keys}
     snapshot, files = opened(state)
     with snapshot, closing(files):
-        found = Known(snapshot, files)
+        found = SeenSnapshot(snapshot, files)
         asked = submitted | strangers
         known, waiting = found.among(asked), found.waiting(asked)
 
@@ -52,5 +52,5 @@ def test_nobody_asked(tmp_path):
     CrawlDB(tmp_path / "state").close()
     snapshot, files = opened(tmp_path / "state")
     with snapshot, closing(files):
-        found = Known(snapshot, files)
+        found = SeenSnapshot(snapshot, files)
         assert (found.among([]), found.waiting([])) == ({}, {})

@@ -11,8 +11,8 @@ from webcrawl.frontier.host_facts import DomainFacts
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why import places, verdict
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, scores_of
-from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, Linking
-from webcrawl.tools.why.places import Place, Waiting
+from webcrawl.tools.why.noted_links import FOUND_LOG, IN_POOL, IN_SEGMENT, Later, LinkingPage
+from webcrawl.tools.why.places import Place, SubmittedLink
 from webcrawl.tools.why.url_rules import REFUSES, Form, Verdict
 
 URL = "http://a.test/x"
@@ -171,18 +171,18 @@ ROWS = [
         {"entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
         GOOD,
     ),
-    ("it was found, and is on its way into the queues", {"waiting": Waiting(LINK, judged=True)}, NEW),
+    ("it was found, and is on its way into the queues", {"waiting": SubmittedLink(LINK, judged=True)}, NEW),
     (
         "it was found, and waits to be looked up among the URLs that are known",
-        {"waiting": Waiting(LINK, judged=False)},
-        {"waiting": Waiting(LINK, judged=True)},
+        {"waiting": SubmittedLink(LINK, judged=False)},
+        {"waiting": SubmittedLink(LINK, judged=True)},
     ),
     (
         "it was found since the last checkpoint, and waits for its turn",
         {"live": {"known": True}},
-        {"live": {"known": True}, "waiting": Waiting(LINK, judged=False)},
+        {"live": {"known": True}, "waiting": SubmittedLink(LINK, judged=False)},
     ),
-    ("on its way", {"waiting": Waiting(LINK, judged=True)}, NEW),
+    ("on its way", {"waiting": SubmittedLink(LINK, judged=True)}, NEW),
     ("it is a link of a large page, {}", {"large_page": "http://a.test/"}, NEW),
     ("{}, whose links enter the crawl a thousand at a time", {"large_page": "http://a.test/"}, NEW),
     (
@@ -208,18 +208,18 @@ ROWS = [
     ("it is known, but neither a queue nor a log has it{}", {"known": "F"}, NEW),
     ("no trace", {"known": "F"}, NEW),
     (", as far as was looked (below): --deep looks through all", {"known": "F", "looked": ["x"]}, {"known": "F"}),
-    ("{} was not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
-    ("not followed", {"linked": Linking("http://a.test/", "a")}, NEW),
-    ("{} links to it, but that link (of the kind {}{})", {"linked": Linking("http://a.test/", "a")}, NEW),
+    ("{} was not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
+    ("not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
+    ("{} links to it, but that link (of the kind {}{})", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
     (
         ", see LINK_SOURCES",
-        {"linked": Linking("http://a.test/", "link")},
-        {"linked": Linking("http://a.test/", "a")},
+        {"linked": LinkingPage("http://a.test/", "link")},
+        {"linked": LinkingPage("http://a.test/", "a")},
     ),
     (
         "{} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)",
-        {"linked": Linking("http://a.test/", verdict.REDIRECT)},
-        {"linked": Linking("http://a.test/", "a")},
+        {"linked": LinkingPage("http://a.test/", verdict.REDIRECT)},
+        {"linked": LinkingPage("http://a.test/", "a")},
     ),
     ("it is no seed that was read, and no page that was fetched links to it", {"all_links": True}, NEW),
     ("the crawl has not found a link to it that it follows", NEW, {"all_links": True}),

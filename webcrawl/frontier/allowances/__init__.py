@@ -15,7 +15,7 @@ class Allowance(Protocol):
         """Pages that may be asked for before new bodies have come back for them; infinity: novelty does not count."""
 
     def most(self, links: int, *, seed: bool) -> float:
-        """The pages of a domain that this many others link to (at most 64 are counted); infinity: no limit.
+        """Return the pages of a domain that this many others link to (at most 64 are counted); infinity: no limit.
 
         `seed`: it has a seed. More links never mean fewer pages.
         """

@@ -57,7 +57,7 @@ class Families:
         self._targets: dict[str, str] = {}  # of answers in flight that name one URL, as redirects do
 
     def waits(self, name: str, url: str) -> bool:
-        """True if a URL of a domain waits. Only of one that has had START pages."""
+        """Return whether a URL of a domain waits. Only of one that has had START pages."""
         return self._of(name).waits(url)
 
     def read(self, name: str, url: str, body: bytes) -> None:
@@ -163,7 +163,7 @@ class Families:
             self._db.execute("DELETE FROM meta WHERE name IN (?, ?)", (META + name, MEMORY + name))
 
     def prepare(self) -> Iterator[None]:
-        """Writes in slices what was learnt until now."""
+        """Write in slices what was learnt until now."""
         for at, name in enumerate([*self._dirty]):
             if name in self._dirty:
                 learning = self._known[name]

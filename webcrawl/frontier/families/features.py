@@ -33,7 +33,7 @@ ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in 
 
 
 def words_of(values: Iterable[str]) -> set[bytes]:
-    """The words of a URL's values, as a page would say them."""
+    """Return the words of a URL's values, as a page would say them."""
     return {*TOKEN.findall(" ".join(values).lower().encode())}
 
 
@@ -57,30 +57,24 @@ class Features:
         runs = _runs(lower) if b"<" in lower[:1024] else [line[:LONG] for line in LINE.findall(lower)[:MOST]]
         said = [run for run in _words(runs) if not run <= echo]
         mine = address - echo
-        self.title: int | None = None
         is_whole = len(runs) < MOST and len(body) <= LOOKED_AT
+        self.title: int | None = None
         if is_whole:
             said = self._beyond_title(said, _title(lower) - echo, mine, echo)
 
         number = {word: crc32(word) for word in set().union(*said)}
         value = number.__getitem__
-        plain = said
-        self.echoing: list[tuple[int, int]] = []
-        if echo:
-            plain = [run for run in said if run.isdisjoint(echo)]
-            echoing = [run for run in said if not run.isdisjoint(echo)]
-            self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
-        own = [run for run in plain if not run.isdisjoint(mine)] if mine else []
+        echoing, plain = _split(said, echo)
+        own, plain = _split(plain, mine)
+        self.echoing = [(_sum(run, value), _sum(run - echo, value)) for run in echoing]
         self.own = [(_sum(run, value), _sum(run - mine, value, OWN) if run - mine else None) for run in own]
-        if own:
-            plain = [run for run in plain if run.isdisjoint(mine)]
         self.parts = [crc32(b"%d" % sum(map(value, words))) for words in plain]  # words in any order
         self.parts += [crc32(source, SOURCES) for source in _sources(lower)]
         numbers = _numbers(runs, address)
         if numbers is not None:
             self.parts.append(numbers)
-        short = [run - echo for run in said] if echo else said
-        cells = set().union(*[run for run in short if len(run) <= CELL])
+        without_echo = [run - echo for run in said] if echo else said
+        cells = set().union(*[run for run in without_echo if len(run) <= CELL])
         self.whole = _sum(cells, value, WHOLE)
 
     def _beyond_title(
@@ -97,13 +91,20 @@ class Features:
         return beyond
 
 
+def _split(runs: list[set[bytes]], words: set[bytes]) -> tuple[list[set[bytes]], list[set[bytes]]]:
+    """Return the runs that have one of these words, and the others."""
+    if not words:
+        return [], runs
+    return [run for run in runs if not run.isdisjoint(words)], [run for run in runs if run.isdisjoint(words)]
+
+
 def _sum(words: Iterable[bytes], value: Callable[[bytes], int], kind: int = 0) -> int:
-    """The number of some words in any order; `kind`: of what they are."""
+    """Return the number of some words in any order; `kind`: of what they are."""
     return crc32(b"%d" % sum(map(value, words)), kind)
 
 
 def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
-    """The number of all numbers and hashes on the page, if they are so many that they are its content."""
+    """Return the number of all numbers and hashes on the page, if they are so many that they are its content."""
     text = b" ".join(runs)
     digits = len(text) - len(text.translate(None, DIGITS))
     if digits * 4 < PLENTY:
@@ -115,12 +116,12 @@ def _numbers(runs: Sequence[bytes], address: set[bytes]) -> int | None:
 
 
 def _runs(lower: bytes) -> list[bytes]:
-    """The texts after tags other than links', scripts' and styles', up to the next tag."""
+    """Return the texts after tags other than links', scripts' and styles', up to the next tag."""
     return [found[1] for found in islice(RUN.finditer(lower), MOST)]
 
 
 def _words(runs: list[bytes]) -> list[set[bytes]]:
-    """The words of each run, without those that have a digit."""
+    """Return the words of each run, without those that have a digit."""
     joined = BETWEEN.join(runs)
     if QUOTED in joined:  # they are beside words, and of no word
         joined = PUNCTUATION.sub(b" ", joined)
@@ -131,12 +132,12 @@ def _words(runs: list[bytes]) -> list[set[bytes]]:
 
 
 def _title(lower: bytes) -> set[bytes]:
-    """The words of a page's title; none if it has no title."""
+    """Return the words of a page's title; none if it has no title."""
     found = TITLE.search(lower)
     return _words([found[1]])[0] if found is not None else set()
 
 
 def _sources(lower: bytes) -> list[bytes]:
-    """The addresses of what a page embeds."""
+    """Return the addresses of what a page embeds."""
     found = map(SOURCE.match, lower.split(b" src=", MOST)[1:])
     return [one[1] for one in found if one is not None]

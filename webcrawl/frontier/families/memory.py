@@ -46,7 +46,7 @@ class Memory:
         return len(self.young) + len(self.old)
 
     def add(self, number: int) -> bool:
-        """Adds a number; returns whether it was not in it. Without a loop: it is called a hundred times per page."""
+        """Add a number, and return whether it was not in it. Without a loop: it is called a hundred times per page."""
         mixed, young = number * 0x9E3779B97F4A7C15, self.young
         mask = len(young) - 1
         bit, second, third = 1 << (number & 7), 1 << (mixed & 7), 1 << (mixed >> 3 & 7)

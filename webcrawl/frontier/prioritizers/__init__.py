@@ -41,7 +41,7 @@ class Popularity:
         return (pair for pair in zip(self._owners, self._amounts, strict=True) if pair[1])
 
     def add(self, urls: Iterable[str], amount: float) -> None:
-        """Gives each of these URLs so much."""
+        """Give each of these URLs so much."""
         owners, amounts, fetched, mask, key = self._owners, self._amounts, self._fetched, self._mask, self._key
         for url in urls:
             number = siphash(key, url)
@@ -66,7 +66,7 @@ class Popularity:
             self.forgotten += 2 * amount
 
     def of(self, url: str) -> float:
-        """The value of a URL, as far as it is known."""
+        """Return the value of a URL, as far as it is known."""
         number = siphash(self._key, url)
         at = number & self._mask
         if self._owners[at] == number:
@@ -89,7 +89,7 @@ class Popularity:
         return 0.0
 
     def save(self) -> bytes:
-        """The bytes that `restore` needs."""
+        """Return the bytes that `restore` needs."""
         amounts, fetched = np.frombuffer(self._amounts), np.frombuffer(self._fetched, np.uint64)
         held = amounts > 0
         owners = np.frombuffer(self._owners, np.uint64)[held]
@@ -97,7 +97,7 @@ class Popularity:
         return pack(msgpack.packb(rows))
 
     def restore(self, data: bytes) -> None:
-        """Fills an empty table with what was saved. If there are fewer cells than before, those with more stay."""
+        """Fill an empty table with what was saved. If there are fewer cells than before, those with more stay."""
         owners, amounts, fetched, self.forgotten = msgpack.unpackb(unpack(data))
         mask = self._mask
         for number in array("Q", fetched):

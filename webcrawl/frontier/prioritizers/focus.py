@@ -74,7 +74,7 @@ class ByFocus:
         return self._table.of(url) + SITE * self.history(url)[0]
 
     def history(self, url: str, /) -> tuple[float, int]:
-        """The mean of the pages of a URL's site, with some average ones if they are few; and how many they are.
+        """Return the mean of the pages of a URL's site, with some average ones if they are few; and how many they are.
 
         As the table may have forgotten a part of the sum, it may be too small; it is never too large.
         """

@@ -66,14 +66,14 @@ class KeyLog:
         return self.end
 
     def save(self) -> None:
-        """Writes the unfinished row, replacing its earlier version."""
+        """Write the unfinished row, replacing its earlier version."""
         if len(self._keys) != self._saved:
             data = packed(self._keys)
             self._db.set(f"{KEY_ROWS}{self.end - len(self._keys)}", data)
             self._saved = len(self._keys)
 
     def forget(self, before: int) -> None:
-        """Removes the rows before key number `before`, which starts a row."""
+        """Remove the rows before key number `before`, which starts a row."""
         self.begin = before
         while self._rows and self._rows[0] < before:
             self._db.execute("DELETE FROM meta WHERE name = ?", (f"{KEY_ROWS}{self._rows.popleft()}",))
@@ -97,7 +97,7 @@ class Journal:
         return len(self._waiting)
 
     def append(self, keys: array[int], records: Sequence[bytes]) -> None:
-        """Adds new keys and their records."""
+        """Add new keys and their records."""
         self.keys.append(keys)
         self._waiting.append(keys, records)
         self.state.new += len(keys)
@@ -183,7 +183,7 @@ class BloomSeen:
         return len(new)
 
     def _add(self, key: int) -> bool:
-        """Adds the key; returns whether all its bits were set before."""
+        """Add the key, and return whether all its bits were set before."""
         # The library counts keys and raises beyond its capacity, which would end the crawl. Our state counts instead.
         self._bloom.count = 0
         return bool(self._bloom.add(key))

@@ -26,7 +26,7 @@ PIECE = 1 << 20
 
 
 def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
-    """Writes the bits; more may be set meanwhile."""
+    """Write the bits; more may be set meanwhile."""
     bits = memoryview(bloom.bitarray)
     fd = disk.create(path)
     try:
@@ -83,7 +83,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
 
 
 def check_bits(path: Path) -> Iterator[DamagedFile]:
-    """Yields the damage of the file, if there is any."""
+    """Yield the damage of the file, if there is any."""
     try:
         with regular(path) as file:
             yield from check_file(path, file)
@@ -92,7 +92,7 @@ def check_bits(path: Path) -> Iterator[DamagedFile]:
 
 
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
-    """Checks an open file, without the filter's memory."""
+    """Check an open file, without the filter's memory."""
     try:
         head, _, _, size = _header(path, file)
     except DamagedFile as damage:

@@ -67,14 +67,14 @@ class ContentSeen:
         return len(self._fresh) + len(self._frozen) + len(self._runs)
 
     def seen(self, digest: bytes) -> bool:
-        """Adds a digest; returns whether it was added before."""
+        """Add a digest, and return whether it was added before."""
         if self.holds(digest):
             return True
         self.add(digest)
         return False
 
     def add(self, digest: bytes) -> None:
-        """Adds a digest that is known not to have been added before."""
+        """Add a digest that is known not to have been added before."""
         if len(self._fresh) >= self._limit:
             self._adopt(wait=True)  # waits only if the last merge is slower than the next set fills
             self._freeze()
@@ -82,7 +82,7 @@ class ContentSeen:
         self._changed = True
 
     def holds(self, digest: bytes) -> bool:
-        """True if a digest was added before."""
+        """Return whether a digest was added before."""
         if len(digest) != SIZE:
             raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
         self._adopt(wait=False)
@@ -124,7 +124,7 @@ class ContentSeen:
         return iter(())
 
     def save(self) -> None:
-        """Saves as if a merge under way had not begun."""
+        """Save as if a merge under way had not begun."""
         self._runs.save()
         if self._changed:
             self._db.set(NAME, b"".join(self._frozen) + b"".join(self._fresh))
@@ -153,7 +153,7 @@ def _stored(db: CrawlDB) -> set[bytes]:
 def _merge(
     digests: Collection[bytes], replaced: list[Run], create: Callable[[], RunWriter], budget: int, stop: Event
 ) -> Change:
-    """Writes the digests and the runs that it replaces as one run, one range of keys after the other."""
+    """Write the digests and the runs that it replaces as one run, one range of keys after the other."""
     fresh = np.frombuffer(b"".join(digests), ">u8").reshape(-1, 2).T.astype(np.uint64)
     fresh = fresh[:, np.argsort(fresh[0])]
     writer = create()
@@ -209,7 +209,7 @@ class Copies:
         self._folders, self._below = secret + b"folders", secret + b"below"
 
     def notes(self, body: bytes, url: str) -> list[bytes]:
-        """The record to keep of the body with this digest where it is new, or new on its site."""
+        """Return the record to keep of the body with this digest where it is new, or new on its site."""
         folder = self._folder(url)
         notes = [self._digest(self._in_folder + body + folder.encode())]  # not _note: once for every page
         if self._sites:
@@ -248,7 +248,7 @@ class Copies:
         return found
 
     def _room(self, kind: bytes, body: bytes, host: str, most: int) -> list[bytes]:
-        """The record of one copy more; empty if there were as many as there may be."""
+        """Return the record of one copy more; empty if there were as many as there may be."""
 
         def note(number: int) -> bytes:
             """Kept if more than `number` copies were followed."""
@@ -296,7 +296,7 @@ class Shells:
         self._secret = digest(b"shells")  # in front of what is digested here: nobody can write a body with that digest
 
     def follows(self, body: bytes, url: str, redirects: int) -> list[bytes]:
-        """The record to keep if the body with this digest is followed, found after so many redirects in a row.
+        """Return the record to keep if the body with this digest is followed, found after so many redirects in a row.
 
         Empty if it is not. One per domain is, and what that one redirects to: a mirror of a whole site is not crawled.
         """

@@ -154,7 +154,7 @@ class DiskSeen:
     # -- merging
 
     def _grow(self) -> None:
-        """Lets T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
+        """Let T grow with F, so that the cost of reading F per key of T stays constant (docs/seen.md)."""
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
         self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
@@ -204,7 +204,7 @@ class DiskSeen:
         return self._verdicts.save()
 
     def save(self) -> None:
-        """Saves as if a merge under way had not begun."""
+        """Save as if a merge under way had not begun."""
         with self._fuse:
             for _ in self._verdicts.save():
                 pass

@@ -50,7 +50,7 @@ class Rows(Protocol):
     """Sorted columns (key, ordinal), in memory or in a scratch file."""
 
     def between(self, low: int, high: int) -> Keys:
-        """The rows with low <= key <= high."""
+        """Return the rows with low <= key <= high."""
 
     def within(self, low: int, high: int) -> int:
         """The least number of these."""
@@ -102,7 +102,7 @@ class Frozen:
         return [*(self._worker.result(spill) for spill in self._spills), self._chunk]
 
     def remove(self) -> None:
-        """Removes the scratch files."""
+        """Remove the scratch files."""
         while self._spills:
             run = self._spills.pop().result()
             run.close()
@@ -133,7 +133,7 @@ class Buffer:
         return bool(self._spills)
 
     def append(self, keys: Keys) -> None:
-        """Adds keys. Never waits, unless they come faster than one thread can sort them."""
+        """Add keys. Never waits, unless they come faster than one thread can sort them."""
         while len(keys):
             if self._filled == len(self._chunk):
                 self._next_chunk()
@@ -152,7 +152,7 @@ class Buffer:
         self._chunk, self._filled = np.empty(self.size, np.uint64), 0
 
     def raise_failure(self) -> None:
-        """Raises the error of a spill that has failed."""
+        """Raise the error of a spill that has failed."""
         if self._spills and self._worker.done(self._spills[-1]):
             self._spills[-1].result()
 
@@ -292,13 +292,13 @@ class KnownKeys:
         return len(self._runs.runs)
 
     def next(self, low: int, high: int, most: int) -> Keys:
-        """The first keys with low <= key <= high, at most so many."""
+        """Return the first keys with low <= key <= high, at most so many."""
         pieces = [between(self._fresh[None], low, high)[0][:most]]
         pieces += [run.first(low, high, most)[0] for run in self._runs.runs]
         return merged(pieces)[:most]
 
     def holds(self, count: int) -> bool:
-        """True if a merge of `count` records neither reads nor writes a file."""
+        """Return whether a merge of `count` records neither reads nor writes a file."""
         return not self.files and len(self._fresh) + count <= self._limit
 
     def sweep(self, frozen: Frozen, budget: int, stop: Event) -> Sweep:
@@ -310,12 +310,12 @@ class KnownKeys:
         return Sweep(frozen, self._fresh, replaced, kept, create, budget, stop)
 
     def adopt(self, swept: Swept) -> None:
-        """Replaces F by the merge's result."""
+        """Replace F by the merge's result."""
         self._fresh = swept.fresh
         self._runs.adopt(swept.change)
 
     def save(self) -> None:
-        """Writes the keys in memory if they have changed: at most a megabyte."""
+        """Write the keys in memory if they have changed: at most a megabyte."""
         self._runs.save()
         if self._fresh is not self._saved:
             self._db.set(NAME, self._fresh.astype("<u8").tobytes())

@@ -56,7 +56,7 @@ class Portions:
         self.ready_at = 0.0  # when the next portion may be taken
 
     def put(self, page: Link, base: str, links: Sequence[str], hops: str, start: int) -> None:
-        """Keeps a page's links from `start` on; `hops` has the letter of each, or one for all.
+        """Keep a page's links from `start` on; `hops` has the letter of each, or one for all.
 
         A site's portions have consecutive turns, and the turns of all sites that wait overlap.
         """
@@ -74,7 +74,7 @@ class Portions:
         self.links += len(links) - start
 
     def take(self, now: float, *, paced: bool = True) -> Portion | None:
-        """Removes and returns the next portion, if there is one and it is time for it.
+        """Remove and return the next portion, if there is one and it is time for it.
 
         `paced`: there are others, whom portions would hold up.
         """

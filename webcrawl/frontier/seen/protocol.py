@@ -45,7 +45,7 @@ def cache_size(memory: int) -> int:
 
 
 def shares(memory: int) -> tuple[int, int]:
-    """Splits the bytes for all seen stores into those of the URL store and the content store, after the URL cache."""
+    """Split the bytes for all seen stores into those of the URL store and the content store, after the URL cache."""
     content = memory // 8
     return max(memory // 8, memory - content - CACHE_ENTRY * cache_size(memory)), content
 
@@ -97,7 +97,7 @@ class SeenState:
 
 
 def load_state(db: CrawlDB, store: str) -> SeenState:
-    """The state at the last checkpoint, or an initial one in a new crawl."""
+    """Return the state at the last checkpoint, or an initial one in a new crawl."""
     value = db.get(STATE)
     if value is None:
         return SeenState(store)
@@ -118,7 +118,7 @@ class SeenStore(Protocol):
     """
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
-        """Submits a page's links: 64-bit fingerprints, and the records that `take` returns for new ones.
+        """Submit a page's links: 64-bit fingerprints, and the records that `take` returns for new ones.
 
         Returns how many of them may be new. The others are known already, and it is known at once.
         """
@@ -144,10 +144,10 @@ class SeenStore(Protocol):
         """Counters since the crawl began, and current sizes."""
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each damaged place in the store's state on disk."""
+        """Yield each damaged place in the store's state on disk."""
 
     def close(self) -> None:
-        """Stops at once, without saving."""
+        """Stop at once, without saving."""
 
 
 class SortedKeys(Protocol):
@@ -162,7 +162,7 @@ class ExportsKeys(Protocol):
     """DiskSeen does; a Bloom filter has no keys."""
 
     def mark(self) -> int:
-        """The number of records that were submitted so far."""
+        """Return the number of records that were submitted so far."""
 
     def decided(self, mark: int) -> bool:
         """True if it is known of all records before this mark which are new; `merge` makes that come true soon."""
@@ -177,7 +177,7 @@ class ExportsKeys(Protocol):
 def unseen_lately(
     cache: UrlCache, state: SeenState, keys: Sequence[int], records: Sequence[bytes]
 ) -> tuple[array[int], Sequence[bytes]]:
-    """The part of a batch that misses the cache; updates the counters."""
+    """Return the part of a batch that misses the cache, and update the counters."""
     if len(keys) != len(records):
         raise ValueError(f"{len(keys)} keys for {len(records)} records")
     batch = array("Q", keys)  # raises for anything but 64-bit keys, before any change

@@ -36,7 +36,7 @@ NO_KEYS: Keys = np.empty(0, np.uint64)
 
 
 def ranges(rows: int, budget: int) -> Iterator[tuple[int, int]]:
-    """Splits the key space into equal ranges (first, last) of about `budget` rows, if keys are uniform."""
+    """Split the key space into equal ranges (first, last) of about `budget` rows, if keys are uniform."""
     shares = max(1, -(-rows // budget))
     for share in range(shares):
         yield (share << 64) // shares, (((share + 1) << 64) // shares) - 1
@@ -111,7 +111,7 @@ def packed(keys: array[int]) -> bytes:
 
 
 def mark(bits: Bits, ordinals: Keys) -> None:
-    """Sets these bits."""
+    """Set these bits."""
     np.bitwise_or.at(bits, (ordinals >> np.uint64(3)).view(np.int64), _BIT[(ordinals & np.uint64(7)).view(np.int64)])
 
 
@@ -146,7 +146,7 @@ class Names:
         return self.folder / name
 
     def clean(self, named: Collection[str]) -> None:
-        """Removes files of this kind that no checkpoint names: incomplete, or replaced just before a crash."""
+        """Remove files of this kind that no checkpoint names: incomplete, or replaced just before a crash."""
         for path in sorted(self.folder.iterdir()):
             if self._pattern.fullmatch(path.name) and path.name not in named:
                 remove_unnamed(self._disk, path)
@@ -203,7 +203,7 @@ class SeenFiles:
         return sum(run.count for run in self.url_runs)
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yields each damaged place in these files."""
+        """Yield each damaged place in these files."""
         yield from self.damages
         for run in self._runs:
             yield from run.check()
@@ -236,7 +236,7 @@ class Change:
     replaced: list[Run] = field(default_factory=list)
 
     def close(self) -> None:
-        """Closes the new run, which will not be adopted."""
+        """Close the new run, which will not be adopted."""
         if self.added is not None:
             self.added.close()
 
@@ -292,7 +292,7 @@ class RunSet:
         return RunWriter(self._db.disk, self.names.new(), self._columns)
 
     def adopt(self, change: Change) -> None:
-        """Names the new file instead of the replaced ones, which the next checkpoint removes."""
+        """Name the new file instead of the replaced ones, which the next checkpoint removes."""
         for run in change.replaced:
             self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))
             self._db.discard(run.path)
@@ -306,7 +306,7 @@ class RunSet:
             self.runs.sort(key=len, reverse=True)
 
     def save(self) -> None:
-        """Closes the files that the last checkpoint removed, in a thread.
+        """Close the files that the last checkpoint removed, in a thread.
 
         The last close of a removed file takes 0.2 ms per MiB to free its blocks: too long for the event loop.
         """
@@ -318,7 +318,7 @@ class RunSet:
         return itertools.chain.from_iterable(run.check() for run in self.runs)
 
     def close(self) -> None:
-        """Closes all files. `runs` stays, because stats.json is written afterwards."""
+        """Close all files. `runs` stays, because stats.json is written afterwards."""
         _close([*self.runs, *self._replaced, *self._removed])
         self._replaced, self._removed = [], []
 

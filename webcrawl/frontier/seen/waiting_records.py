@@ -88,7 +88,7 @@ class WaitingRecords:
         return self.end - len(self._records)
 
     def _write(self, count: int) -> None:
-        """Writes the first `count` records of the unfinished row, replacing what was written of it."""
+        """Write the first `count` records of the unfinished row, replacing what was written of it."""
         self._forget()
         first, records = self._tail, self._records[:count]
         lengths = struct.pack(f"<{count}I", *map(len, records))  # takes a third of numpy's time
@@ -98,7 +98,7 @@ class WaitingRecords:
         self._saved = (first, count)
 
     def _drop(self, count: int) -> None:
-        """Drops `count` records from the unfinished row; what was written of them is now a finished row."""
+        """Drop `count` records from the unfinished row; what was written of them is now a finished row."""
         if self._saved is not None:
             self._rows.append((self._saved[0], self._saved[0] + self._saved[1]))
             self._saved = None
@@ -110,7 +110,7 @@ class WaitingRecords:
             self._saved = None
 
     def save(self) -> None:
-        """Writes the unfinished row."""
+        """Write the unfinished row."""
         if self._records and self._saved != (self._tail, len(self._records)):
             self._write(len(self._records))
 
@@ -249,7 +249,7 @@ class Verdicts:
         return DamagedFile(self._db.path, 0, f"table meta, {VERDICTS}*, record {ordinal}: {why}")
 
     def add(self, bits: Bits, count: int, new: int) -> None:
-        """Adds the verdicts on the next `count` records."""
+        """Add the verdicts on the next `count` records."""
         for at in range(0, count, PIECE):
             part = min(PIECE, count - at)
             self._pieces.append(_Piece(self.end + at, part, bits[at >> 3 : (at + part + 7) >> 3]))

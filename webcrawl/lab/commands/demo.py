@@ -142,7 +142,7 @@ class _Said(logging.Handler):
 
 @contextmanager
 def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yields the seed file and the name server's address.
+    """Yield the seed file and the name server's address.
 
     The web runs in its own session, so that Ctrl-C stops only the crawler. It reads a pipe that closes when this
     process ends, even by kill -9, and stops then.

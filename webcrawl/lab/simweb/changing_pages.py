@@ -150,7 +150,7 @@ _MOVED = "moved=1"
 _WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
 
 
-class Living:
+class ChangingPages:
     """`median` is the rate in changes per day that half of the pages exceed; a day takes 86,400 / `scale` seconds.
 
     Moments are seconds since 1970. `began` is the start of time: from then on pages go and move. They have changed
@@ -181,7 +181,7 @@ class Living:
         return self._of(host, page)[0].rate / self.day
 
     def edition(self, host: int, page: int, moment: float) -> str:
-        """The name of what its URL, or the one that it has moved to, serves at a moment; `GONE` for nothing."""
+        """Return the name of what its URL, or the one that it has moved to, serves at a moment; `GONE` for nothing."""
         if self._status(host, page, moment) in (404, 410):
             return GONE
         return str(self._content(host, page, moment))
@@ -206,13 +206,13 @@ class Living:
         return moved(path) if status == 301 else path
 
     def page_at(self, host: int, target: str) -> int | None:
-        """The page with this URL, past or present."""
+        """Return the page with this URL, past or present."""
         return self.world.page_at(host, original(target))
 
     # -- answers
 
     def answer(self, ask: Ask) -> Answer | None:
-        """The answer to a request for a page, a sitemap or a feed; None for everything else."""
+        """Return the answer to a request for a page, a sitemap or a feed; None for everything else."""
         if ask.host >= self.world.hosts:
             return None
         now = self.world.clock()
@@ -224,7 +224,7 @@ class Living:
         return f"Sitemap: {self.world.origin(host)}{named}\n" if named else ""
 
     def feed(self, host: int) -> str:
-        """The path of the host's feed, "" without one."""
+        """Return the path of the host's feed, "" without one."""
         return site_listings.PATHS.get(self.world.kind("feed", host), "")
 
     def _page(self, ask: Ask, page: int, now: float) -> Answer | None:
@@ -285,7 +285,7 @@ def moved(path: str) -> str:
 
 
 def original(target: str) -> str:
-    """The first URL of what may have moved."""
+    """Return the first URL of what may have moved."""
     return target[: -len(_MOVED) - 1] if target.endswith(_MOVED) and target[-len(_MOVED) - 1 :][:1] in "?&" else target
 
 

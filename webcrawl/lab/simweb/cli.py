@@ -105,13 +105,26 @@ def _read_on(stop: asyncio.Event) -> None:
         stop.set()
 
 
-def _world(options: argparse.Namespace) -> World:
+def _check_ports(options: argparse.Namespace) -> None:
     for name in ("port", "dns_port", "tls_port"):
-        if not 0 <= (port := getattr(options, name)) <= HIGHEST_PORT:
+        port = getattr(options, name)
+        if not 0 <= port <= HIGHEST_PORT:
             raise UsageError(f"--{name.replace('_', '-')} {port}: allowed is 0 to {HIGHEST_PORT}")
-    low, dash, high = options.size.partition("-")
-    if not (low.isdecimal() and (high or low).isdecimal()):
-        raise UsageError(f"--size {options.size}: expected LOW-HIGH in bytes")
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    """Return the smallest and the largest size of a page in bytes. Raise UsageError if the text names none."""
+    low, dash, high = text.partition("-")
+    if not dash:
+        high = low
+    if not (low.isdecimal() and high.isdecimal()):
+        raise UsageError(f"--size {text}: expected LOW-HIGH in bytes")
+    return int(low), int(high)
+
+
+def _world(options: argparse.Namespace) -> World:
+    _check_ports(options)
+    sizes = _sizes(options.size)
     if not 0 <= options.latency <= MAX_LATENCY:
         raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
     mix = even(kind.strip() for kind in options.kinds.split(",") if kind.strip())
@@ -124,7 +137,7 @@ def _world(options: argparse.Namespace) -> World:
         options.port,
         tls_port=options.tls_port,
         mix=(hostile() if options.hostile else {}) | mix,
-        size=(int(low), int(high if dash else low)),
+        size=sizes,
         links=options.links,
         addresses=options.addresses,
         zoo=tuple(ZOO) if options.zoo else (),

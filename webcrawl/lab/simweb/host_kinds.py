@@ -131,7 +131,7 @@ def owner_forbids(world: Web, host: int, path: str) -> frozenset[str]:
 
 
 def speak(owner: Owner, answer: Answer, agent: str) -> Answer:
-    """The answer with what its owner adds to it."""
+    """Return the answer with what its owner adds to it."""
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
     if owner.meta and answer.type == HTML:
@@ -292,7 +292,7 @@ def robots_standing(world: Web, host: int) -> Standing:
 
 
 def robots_answer(world: Web, ask: Ask) -> Answer:
-    """The answer to /robots.txt, or to the target of a redirected one."""
+    """Return the answer to /robots.txt, or to the target of a redirected one."""
     if ask.path.startswith(ROBOTS_FOLDER):
         return _redirected(world, ask)
     kind = robots_of(world, ask.host)

@@ -187,7 +187,7 @@ class Connection(asyncio.Protocol):
         self._end("sent")
 
     def _answer_next(self) -> None:
-        """Takes the next request once the last one is answered. A plain answer needs no task."""
+        """Take the next request once the last one is answered. A plain answer needs no task."""
         while self._waiting and self._hit is None and not self._closing:
             request = self._waiting.popleft()
             hit = self._begin(request)
@@ -232,7 +232,7 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(inf)
 
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
-        """Sends data. An answer that fits into the kernel's buffer ends before it: the client may have it at once."""
+        """Send data. An answer that fits into the kernel's buffer ends before it: the client may have it at once."""
         hit.bytes += len(data)
         self._latest = time.monotonic()  # before: this process may lose its core while the client has the last bytes
         if last and len(data) <= AT_ONCE:
@@ -271,7 +271,7 @@ class Connection(asyncio.Protocol):
             self._desk.finished(hit)
 
     def _end(self, outcome: str, ending: Ending = Ending.CLOSE) -> None:
-        """Ends the request in progress, and the connection too unless it is kept."""
+        """End the request in progress, and the connection too unless it is kept."""
         self._book(outcome)
         if ending is not Ending.KEEP:
             self._close(ending)

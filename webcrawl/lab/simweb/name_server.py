@@ -213,7 +213,7 @@ class NameServer:
         self.connections: set[_Connection] = set()
 
     def respond(self, message: bytes, *, tcp: bool, server: str = "") -> bytes | None:
-        """The answer to a message, None if it gets none."""
+        """Return the answer to a message, None if it gets none."""
         parsed = parse_query(message, tcp=tcp)
         if parsed is None:
             return None

@@ -94,12 +94,12 @@ class Board:
         retry_after: float = 0.0,
         as_date: bool = False,
     ) -> Outage:
-        """Begins an outage, by default now and until `end`; without targets everything is hit."""
+        """Begin an outage, by default now and until `end`; without targets everything is hit."""
         start = self._clock() + after
         return self._add(Outage(kind, targets or ("*",), start, start + seconds, retry_after, as_date))
 
     def end(self, *outages: Outage) -> None:
-        """Ends these outages, or without any given all of them."""
+        """End these outages, or without any given all of them."""
         now = self._clock()
         for outage in outages or self.all:
             outage.started, outage.ended = min(outage.started, now), min(outage.ended, now)
@@ -115,7 +115,7 @@ class Board:
             self.end(outage)
 
     def plan(self, text: str) -> Outage:
-        """Takes `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's start."""
+        """Parse `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's start."""
         times, _, rest = text.strip().partition(" ")
         match, (kind, *words) = _PLAN.fullmatch(times), rest.split() or [""]
         if match is None:
@@ -132,7 +132,7 @@ class Board:
         return self._add(Outage(kind, tuple(targets) or ("*",), self._start + start, self._start + end, wait, as_date))
 
     def restart(self) -> None:
-        """Counts what is planned from now on: the server has started."""
+        """Count what is planned from now on: the server has started."""
         gone = self._clock() - self._start
         self._start += gone
         for outage in self.all:
@@ -152,7 +152,7 @@ class Board:
     # -- what the server asks
 
     def of_request(self, host: str, address: str, path: str) -> tuple[Answer, str] | None:
-        """The answer that an outage makes of a request, and its kind."""
+        """Return the answer that an outage makes of a request, and its kind."""
         if not self.all:
             return None
         for outage in self.now():

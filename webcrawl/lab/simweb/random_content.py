@@ -97,7 +97,7 @@ def path(page: int) -> str:
 
 
 def page_number(target: str) -> int | None:
-    """The number of the page with this path, even if the host has fewer pages."""
+    """Return the number of the page with this path, even if the host has fewer pages."""
     if target == "/":
         return 0
     match = _NUMBER.fullmatch(target)

@@ -43,9 +43,12 @@ def of_page(answer: Answer, ask: Ask, kind: str, odd: str, edition: int, modifie
     date = formatdate(int(modified) + shift, usegmt=True)
     lines = tuple(line for line in (tag and f"ETag: {tag}", f"Last-Modified: {date}" if dated else "") if line)
     answer.date = formatdate(now - BEHIND if odd == "odd_years" else now, usegmt=True)  # never before Last-Modified
-    same = _matches(ask.etag, tag) if ask.etag else dated and _seconds(ask.since) >= int(modified) + shift
     if odd == "odd_304_conditional":
         same = bool(ask.etag or ask.since)
+    elif ask.etag:  # If-Modified-Since does not count beside it (RFC 9110, 13.1.3)
+        same = _matches(ask.etag, tag)
+    else:
+        same = dated and _seconds(ask.since) >= int(modified) + shift
     if not same or odd in ("odd_ignores", "odd_etag_fresh"):
         return _with(answer, lines)
     if odd == "odd_304_body":
@@ -98,7 +101,7 @@ Entry = tuple[str, float]
 
 
 def named_in_robots(kind: str) -> str:
-    """The path of a host's sitemap that its robots.txt names; "" if it names none."""
+    """Return the path of a host's sitemap that its robots.txt names; "" if it names none."""
     if kind in ("", "sitemap_unnamed"):
         return ""
     return INDEX if kind == "sitemap_index" else SITEMAP

@@ -183,7 +183,7 @@ class Weather:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Opens the doors. From now on outages take effect, and those that are planned count from here."""
+        """Open the doors. From now on outages take effect, and those that are planned count from here."""
         self._board.restart()
         self._board.changed = self._changed
         await self._settle()
@@ -236,7 +236,7 @@ class Weather:
                 connection.lose(outage)
 
     def _names(self, address: str) -> Iterator[str]:
-        """The names of the hosts at this address."""
+        """Return the names of the hosts at this address."""
         world = self._world
         end = world.hosts + len(world.annex)
         every = range(end) if name_server.IPV6 in world.mix else range(_index(address), end, world.addresses)
@@ -244,6 +244,6 @@ class Weather:
 
 
 def _index(address: str) -> int:
-    """The number of an address among those of a world."""
+    """Return the number of an address among those of a world."""
     *_, high, low = map(int, address.split("."))
     return high * 250 + low - 1

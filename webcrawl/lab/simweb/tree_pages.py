@@ -66,7 +66,7 @@ def links(world: Web, host: int, page: int, chance: tuple[int, ...]) -> Iterator
 
 
 def extras(world: Web, host: int, page: int) -> list[str]:
-    """The URLs of the special answers that this page links to, and of traps and large sites."""
+    """Return the URLs of the special answers that this page links to, and of traps and large sites."""
     if host >= world.hosts:
         return []
     kind = world.kind("page", world.first_page(host) + page)

@@ -221,7 +221,7 @@ class _Walk:
             yield target, hops + 1
 
     def _ask(self, url: str, host: int, path: str) -> Answer:
-        """The last answer for a crawler that retries where that may help."""
+        """Return the last answer for a crawler that retries where that may help."""
         answer = Answer()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self.world.answer(Ask(host, path, attempt=attempt))

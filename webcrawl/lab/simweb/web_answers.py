@@ -183,7 +183,7 @@ class Place:
         return self.world.origin(self.host)
 
     def landing(self, name: str = "here") -> str:
-        """The path of an ordinary page that only this place links to."""
+        """Return the path of an ordinary page that only this place links to."""
         return f"/x/landing/{self.number}/{self.kind}/{name}"
 
     def anchor(self, source: str = "a", name: str = "here", *, nofollow: bool = False) -> Anchor:

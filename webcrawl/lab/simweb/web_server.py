@@ -155,7 +155,7 @@ class Server:
         await self._weather.start()
 
     async def close(self) -> None:
-        """Stops at once. Requests in progress are logged as stopped."""
+        """Stop at once. Requests in progress are logged as stopped."""
         if self._weather is not None:
             self._weather.stop()
         connections: list[_Closing] = [*self._desk.connections, *self.names.connections]
@@ -231,7 +231,7 @@ def _known(world: World, what: str, target: str) -> bool:
 
 
 def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
-    """Waits until every request is in the log: a client gets its answer a moment earlier.
+    """Wait until every request is in the log: a client gets its answer a moment earlier.
 
     Raises TimeoutError if the server is still answering after that many seconds.
     """

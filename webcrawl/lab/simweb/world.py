@@ -11,7 +11,7 @@ from itertools import count
 from math import gcd, log
 
 from webcrawl.lab.simweb import host_kinds, name_server, random_content, tree_pages, zoo
-from webcrawl.lab.simweb.changing_pages import Living
+from webcrawl.lab.simweb.changing_pages import ChangingPages
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
 from webcrawl.lab.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
@@ -39,7 +39,7 @@ class Annex:
         return len(self._zoo) + len(self._large)
 
     def trap(self, host: int) -> str:
-        """The kind of this trap; "" for any other host."""
+        """Return the kind of this trap; "" for any other host."""
         return self._zoo[host - self._hosts] if 0 <= host - self._hosts < len(self._zoo) else ""
 
     def pages_of(self, host: int) -> int:
@@ -52,7 +52,7 @@ class Annex:
         return f"trap{at}.test" if at < len(self._zoo) else f"large{at - len(self._zoo)}.test"
 
     def number(self, name: str) -> int | None:
-        """The number of the host with this name, None if there is none."""
+        """Return the number of the host with this name, None if there is none."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
@@ -122,13 +122,13 @@ class World:
             for number, (group, shares) in enumerate(by_group(self.mix).items())
         }
         living = changes or has_changes(self.mix)
-        self.living = Living(self, changes or 1.0, time_scale, clock()) if living else None
+        self.living = ChangingPages(self, changes or 1.0, time_scale, clock()) if living else None
         self._per_nat = (pages - hosts) / log(hosts + 1)
         self.pages_of = lru_cache(2**17)(self._pages_of)
         self.settle(port, tls_port)
 
     def settle(self, port: int, tls_port: int) -> None:
-        """Sets the ports of the hosts' URLs."""
+        """Set the ports of the hosts' URLs."""
         self.port, self.tls_port = port, tls_port
         self.origin = lru_cache(2**17)(self._origin)
 
@@ -145,7 +145,7 @@ class World:
         return f"site{host}{parent}.test"
 
     def number(self, name: str) -> int | None:
-        """The number of the host with this name, None if there is none."""
+        """Return the number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
         if match is None:
             return self.annex.number(name)
@@ -177,7 +177,7 @@ class World:
         return host, "/" + parts[3]
 
     def trap(self, host: int) -> str:
-        """The kind of trap that this whole host is; "" if it is none."""
+        """Return the kind of trap that this whole host is; "" if it is none."""
         return self.annex.trap(host) if host >= self.hosts else ""
 
     def seeds(self) -> Iterator[str]:
@@ -190,7 +190,7 @@ class World:
     # -- pages
 
     def first_page(self, host: int) -> int:
-        """The number of pages of all hosts before this one: one each, the rest by Zipf's law."""
+        """Return the number of pages of all hosts before this one: one each, the rest by Zipf's law."""
         return host + int(self._per_nat * log(host + 1))
 
     def _pages_of(self, host: int) -> int:
@@ -207,21 +207,27 @@ class World:
         return rank * self._stride % self.hosts
 
     def page_at(self, host: int, path: str) -> int | None:
-        """The number of the tree page at this request target, if there is one."""
+        """Return the number of the tree page at this request target, if there is one."""
         page = random_content.page_number(path)
         return page if page is not None and page < self.pages_of(host) else None
 
     def answer(self, ask: Ask) -> Answer:
-        """The answer to a request. Asking changes nothing."""
-        if (trap := self.trap(ask.host)) and not host_kinds.is_robots(ask.path):
+        """Return the answer to a request. A request changes nothing."""
+        is_robots = host_kinds.is_robots(ask.path)
+        if (trap := self.trap(ask.host)) and not is_robots:
             return host_kinds.static_answer(ask) or zoo.zoo_answer(self, ask, trap)
         kind = self.kind("host", ask.host)
         if kind in host_kinds.DOWN:
             return host_kinds.DOWN[kind](self)
-        answer = (self.living.answer(ask) if self.living is not None else None) or self._tree(ask)
-        if (owner := self.kind("owner", ask.host)) and not host_kinds.is_robots(ask.path):
+        answer = self._changing(ask) or self._tree(ask)
+        if (owner := self.kind("owner", ask.host)) and not is_robots:
             answer = host_kinds.speak(OWNERS[owner], answer, self.agent)
-        return host_kinds.DRESSES[kind](self, ask, answer) if kind in host_kinds.DRESSES else answer
+        if kind in host_kinds.DRESSES:
+            return host_kinds.DRESSES[kind](self, ask, answer)
+        return answer
+
+    def _changing(self, ask: Ask) -> Answer | None:
+        return self.living.answer(ask) if self.living is not None else None
 
     def _tree(self, ask: Ask) -> Answer:
         page = self.page_at(ask.host, ask.path)

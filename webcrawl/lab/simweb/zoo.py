@@ -144,14 +144,14 @@ def sessions(spot: Spot) -> Show:
 def git(spot: Spot) -> Show:
     """A repository's commits, and every file in every version: as a page, line by line, and raw."""
     match = _COMMIT.fullmatch(spot.path.partition("?")[0])
-    if match and match[1] == "raw":
+    view, here, file = match.groups() if match else ("log", _hash(spot.dice[0]), None)
+    if view == "raw":
         return Show("", [], spot.path, plain=True)
-    here = match[2] if match else _hash(spot.dice[0])
     before = [_hash(die) for die in spot.dice[1:17]]
     hrefs = [f"/commits/{commit}" for commit in before]
     hrefs += [f"/{_VIEWS[die % 3]}/{here}/{_FILES[die % len(_FILES)]}" for die in spot.dice[17:37]]
     hrefs += [f"/tree/{commit}/{_FILES[0]}" for commit in before[:6]]
-    return Show(f"{match[1] if match else 'log'} {here[:12]}", hrefs, (match and match[3]) or "log")
+    return Show(f"{view} {here[:12]}", hrefs, file or "log")
 
 
 def _hash(die: int) -> str:
@@ -242,7 +242,7 @@ def search(spot: Spot) -> Show:
 
 
 def _number(text: str) -> int:
-    """The number in a path; 0 if there is none that this trap would have written."""
+    """Return the number in a path; 0 if there is none that this trap would have written."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
 
 
@@ -280,7 +280,7 @@ _BOTTOM = """</main><p><img src="/static/picture-1.png" alt="a picture"></p>
 
 
 def zoo_answer(world: Web, ask: Ask, kind: str) -> Answer:
-    """The page at any path of a trap."""
+    """Return the page at any path of a trap."""
     domain = world.name(ask.host)
     port = world.origin(ask.host).rpartition(":")[2]
     spot = Spot(world.seed, ask.name or domain, domain, f":{port}" if port.isdigit() else "", ask.path)

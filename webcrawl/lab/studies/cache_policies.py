@@ -130,7 +130,7 @@ def static(trace: Vector, urls: int, size: int, popular: Any) -> int:
 
 
 def by_popularity(trace: Any, urls: int) -> Any:
-    """The URLs that are looked up most often first; of two as often, the one that came first."""
+    """Return the URLs that are looked up most often first; of two as often, the one that came first."""
     return np.argsort(-np.bincount(trace, minlength=urls), kind="stable")
 
 

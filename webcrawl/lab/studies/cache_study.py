@@ -140,16 +140,17 @@ def as_text(trace: Trace, rows: Sequence[Row]) -> str:
 def _table(rows: Sequence[Row]) -> list[str]:
     bounded = [row for row in rows if row.policy != "INFINITE"]
     infinite = [row for row in rows if row.policy == "INFINITE"]
+    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
     simulated = {row.policy for row in bounded}
     names = [name for name in NAMES if name in simulated]
-    sizes = sorted({row.size for row in bounded})
-    rates = {(row.policy, row.size): row.hit_rate for row in bounded}
-    return [
-        "hit rate in percent",
-        "".join(name.rjust(WIDTH) for name in ("entries", *names)),
-        *(f"{size:>{WIDTH},}" + "".join(_percent(rates[name, size]) for name in names) for size in sizes),
-        *("infinite".rjust(WIDTH) + _percent(row.hit_rate) for row in infinite),
-    ]
+
+    def line(size: int) -> str:
+        return f"{size:>{WIDTH},}" + "".join(_percent(rates[name, size]) for name in names)
+
+    lines = ["hit rate in percent", "".join(name.rjust(WIDTH) for name in ("entries", *names))]
+    lines += map(line, sorted({row.size for row in bounded}))
+    lines += ["infinite".rjust(WIDTH) + _percent(row.hit_rate) for row in infinite]
+    return lines
 
 
 def _percent(rate: float) -> str:
@@ -178,20 +179,30 @@ def _advice(rows: Sequence[Row]) -> list[str]:
 
 
 def plot_caches(rows: Sequence[Row]) -> str:
-    """The SVG document: hit rates by the size of the cache."""
-    sizes = sorted({row.size for row in rows if row.policy != "INFINITE"} or {1, *(row.size for row in rows)})
-    low, high = log2(sizes[0]), max(log2(sizes[-1]), log2(sizes[0]) + 1)
+    """Return an SVG document with the hit rates by the size of the cache, which has a logarithmic scale."""
+    sizes = _plotted_sizes(rows)
+    low = log2(sizes[0])
+    high = max(log2(sizes[-1]), low + 1)
 
     def x(size: int) -> float:
         return (log2(size) - low) / (high - low)
 
     lines = []
-    for name in (name for name in NAMES if any(row.policy == name for row in rows)):
-        found = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
-        if name == "INFINITE":
-            found = [(sizes[0], found[0][1]), (sizes[-1], found[0][1])]
-        points = [(x(size), rate) for size, rate in found]
-        lines.append(Line(name, points, COLOURS[NAMES.index(name)], dashed=name in NAMES[:2]))
-    every = max((len(sizes) + 9) // 10, 1)
+    for name, colour in zip(NAMES, COLOURS, strict=False):
+        rates = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
+        if not rates:
+            continue
+        if name == "INFINITE":  # it has one rate, whatever the size of others: a level line
+            _, rate = rates[0]
+            rates = [(sizes[0], rate), (sizes[-1], rate)]
+        points = [(x(size), rate) for size, rate in rates]
+        lines.append(Line(name, points, colour, dashed=name in NAMES[:2]))
+    every = max((len(sizes) + 9) // 10, 1)  # ten labels at most, or they overlap
     labels = [(x(size), f"{size:,}") for size in sizes[::every]]
     return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")
+
+
+def _plotted_sizes(rows: Sequence[Row]) -> list[int]:
+    """Return the sizes of the bounded caches, or from 1 to that of the infinite one if no other is there."""
+    bounded = {row.size for row in rows if row.policy != "INFINITE"}
+    return sorted(bounded or {1, *(row.size for row in rows)})

@@ -17,8 +17,8 @@ from webcrawl.frontier.core import BIAS
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
-from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, SiftedFront, Turns, Waiting
-from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, Known, KnownPageRank, Signal, Votes
+from webcrawl.lab.studies.page_queues import AtRandom, ByDomain, Exact, Levels, PageQueue, SiftedFront, Turns
+from webcrawl.lab.studies.page_signals import Cash, Depth, Focus, Indegree, KnownPageRank, KnownScores, Signal, Votes
 from webcrawl.lab.studies.traces import NoTrace
 from webcrawl.tools.report.charts import COLOURS, Line, plot_file
 
@@ -134,8 +134,8 @@ def ways(name: str, shape: Shape) -> list[str]:
     return found
 
 
-def replay(graph: Graph, signal: Signal, waiting: Waiting) -> Numbers:
-    """The pages in the order in which they are fetched."""
+def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
+    """Return the pages in the order in which they are fetched."""
     offsets, links = graph.offsets.tolist(), graph.links
     known = bytearray(graph.pages)
     known[: graph.seeds] = b"\1" * graph.seeds
@@ -155,8 +155,8 @@ def replay(graph: Graph, signal: Signal, waiting: Waiting) -> Numbers:
     return order[:count]
 
 
-def _made(name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape) -> tuple[Signal, Waiting]:
-    signal = _SIGNALS[name](graph) if name in _SIGNALS else Known(rank.tolist())
+def _made(name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape) -> tuple[Signal, PageQueue]:
+    signal = _SIGNALS[name](graph) if name in _SIGNALS else KnownScores(rank.tolist())
     if how == CRAWL:
         return signal, _crawl(name, graph, signal, shape)
     if how == LEVELS:
@@ -172,7 +172,7 @@ def _levels(name: str, graph: Graph, signal: Signal, shape: Shape) -> Levels:
     return Levels(graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED)
 
 
-def _crawl(name: str, graph: Graph, signal: Signal, shape: Shape) -> Waiting:
+def _crawl(name: str, graph: Graph, signal: Signal, shape: Shape) -> PageQueue:
     hosts = graph.hosts.tolist()
     if name in FIXED:
         return Turns(_levels(name, graph, signal, shape), hosts, shape.hosts, None)

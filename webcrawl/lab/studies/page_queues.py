@@ -17,7 +17,7 @@ STALE = 4  # entries of a heap per page that waits, before those are removed tha
 MOVES = 1000  # pages that go from the front-end to their hosts while one host more is looked for
 
 
-class Waiting(Protocol):
+class PageQueue(Protocol):
     """Each page is added once and popped once."""
 
     def add(self, pages: Iterable[int]) -> None: ...
@@ -195,7 +195,7 @@ class Levels:
                 return page
 
 
-class Sifted:
+class SiftedQueue:
     """A queue of which the best are chosen, whenever it is asked to and none is left of those."""
 
     def __init__(self, sift: Sift[int]) -> None:
@@ -223,10 +223,10 @@ class Turns:
     When one has no pages left, pages leave the front-end until another host comes in.
     """
 
-    def __init__(self, front: Waiting, hosts: Sequence[int], width: int, sift: Sift[int] | None) -> None:
+    def __init__(self, front: PageQueue, hosts: Sequence[int], width: int, sift: Sift[int] | None) -> None:
         self._front, self._hosts, self._width = front, hosts, width
         self._sift = sift
-        self._queues: dict[int, Queue | Sifted] = {}
+        self._queues: dict[int, Queue | SiftedQueue] = {}
         self._turns: deque[int] = deque()
         self.add, self.changed = front.add, front.changed
 
@@ -243,7 +243,7 @@ class Turns:
             if queue is not None:
                 queue.push(page)
                 continue
-            self._queues[host] = queue = Queue() if self._sift is None else Sifted(self._sift)
+            self._queues[host] = queue = Queue() if self._sift is None else SiftedQueue(self._sift)
             queue.push(page)
             self._turns.append(host)
             return True
@@ -256,7 +256,7 @@ class Turns:
             return None
         host = self._turns.popleft()
         queue = self._queues[host]
-        if isinstance(queue, Sifted):
+        if isinstance(queue, SiftedQueue):
             queue.choose()
         page = queue.pop()
         if queue.count:
@@ -270,7 +270,7 @@ class SiftedFront:
     """The front-end of a crawl that chooses: all pages come in at the end, and the best of the next are chosen."""
 
     def __init__(self, sift: Sift[int]) -> None:
-        self._queue = Sifted(sift)
+        self._queue = SiftedQueue(sift)
         self.choose = self._queue.choose
 
     def add(self, pages: Iterable[int]) -> None:

@@ -114,7 +114,7 @@ class Votes:
         self.values = [0.0] * graph.pages  # of a page: as it was when that was found
 
     def of_domain(self, domain: int) -> int:
-        """The number of a domain now."""
+        """Return the number of a domain now."""
         return len(self._voters[domain])
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
@@ -170,7 +170,7 @@ class KnownPageRank:
         return doublings(self.values[page], 1 / self._graph.pages, last)
 
 
-class Known:
+class KnownScores:
     """Numbers that no crawl has: the pages' true PageRank."""
 
     def __init__(self, values: Sequence[float]) -> None:

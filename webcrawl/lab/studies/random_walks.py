@@ -30,7 +30,7 @@ class NoWalk(StoreError):  # noqa: N818 - reads as what it is
 
 
 @dataclass(frozen=True)
-class Walked:
+class WalkVisits:
     """The visits to pages after the burn-in, in their order. `pages` are numbers of `urls`."""
 
     urls: list[str]
@@ -60,7 +60,7 @@ class Walked:
         return [self.urls[page] for page in np.argsort(waits, kind="stable")[:most]]
 
     def quality(self, index: set[str]) -> tuple[float, float]:
-        """The part of the visits that are to pages of an index, and its standard error.
+        """Return the part of the visits that are to pages of an index, and its standard error.
 
         Of an index with these pages it estimates the sum of their PageRank. Walkers are independent of each other, and
         visits of one walker are not: so the error is that of a ratio of sums over walkers.
@@ -77,7 +77,7 @@ class Walked:
         return share, spread**0.5 / float(made.sum())
 
 
-def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> Walked:
+def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
     """The visits of this walk, but those of each walker's first `burn_in` steps."""
     path = jobdir / LOG if jobdir.is_dir() else jobdir
     numbers: dict[str, int] = {}
@@ -94,7 +94,7 @@ def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> Walked:
             walkers.append(walker)
     if not pages:
         raise NoWalk(f"{path}: {lines} lines, and no visit to a page after the first {burn_in} steps of each walker")
-    return Walked([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
+    return WalkVisits([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
@@ -123,7 +123,7 @@ def _whole(text: str) -> int:
 
 
 def read_index(path: Path) -> set[str]:
-    """The URLs that a file has, one per line, in canonical form; also .gz and .zst."""
+    """Return the URLs that a file has, one per line, in canonical form; also .gz and .zst."""
     urls: set[str] = set()
     try:
         with opened(path) as file:
@@ -141,12 +141,12 @@ def read_index(path: Path) -> set[str]:
     return urls
 
 
-def sample(walked: Walked, kind: str, most: int, seed: int) -> list[str]:
+def sample(walked: WalkVisits, kind: str, most: int, seed: int) -> list[str]:
     random = np.random.default_rng(seed)
     return walked.near_pagerank(most, random) if kind == KINDS_OF_SAMPLE[0] else walked.near_uniform(most, random)
 
 
-def quality_of(walked: Walked, index: set[str]) -> dict[str, Any]:
+def quality_of(walked: WalkVisits, index: set[str]) -> dict[str, Any]:
     share, error = walked.quality(index)
     return {
         "quality": share,
@@ -156,7 +156,7 @@ def quality_of(walked: Walked, index: set[str]) -> dict[str, Any]:
     }
 
 
-def about(walked: Walked) -> dict[str, Any]:
+def about(walked: WalkVisits) -> dict[str, Any]:
     visits = walked.visits
     order = visits.argsort(kind="stable")[::-1][:10]
     return {
@@ -169,7 +169,7 @@ def about(walked: Walked) -> dict[str, Any]:
     }
 
 
-def _counts(walked: Walked) -> dict[str, Any]:
+def _counts(walked: WalkVisits) -> dict[str, Any]:
     made = Counter(walked.walkers.tolist()).values()
     return {"visits": len(walked.pages), "walkers": len(made), "each": [min(made), max(made)]}
 

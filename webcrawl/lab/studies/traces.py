@@ -57,7 +57,7 @@ class Trace:
     parts: tuple[Numbers, Numbers] | None = None
 
     def crossing(self, drone: int) -> Trace:
-        """The links that this drone would send to others: what a cache before the splitter is asked for."""
+        """Return the links that this drone would send to others: what a cache before the splitter is asked for."""
         if self.parts is None:
             raise NoTrace("a trace without the URLs of pages and links cannot be divided among drones")
         pages, links = self.parts

@@ -20,7 +20,7 @@ from webcrawl.crawl.last_run import OURS, OtherTerms
 from webcrawl.crawl.open_frontier import Needs, need
 from webcrawl.frontier.core import Core, Hooks, Queues, Rules, Shape
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.protocol import FrontierFactory
 from webcrawl.frontier.rotation import Rotation
@@ -49,7 +49,7 @@ NEEDS: Needs = {
 }
 
 
-class WalkLook(Look):
+class WalkInspector(HostInspection):
     """Counts visits too."""
 
     def __init__(self, core: Core, walkers: Walkers) -> None:
@@ -82,11 +82,11 @@ class WalkFrontier(Frontier):
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
-        self.look = WalkLook(self.core, walkers)
+        self.look = WalkInspector(self.core, walkers)
         self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
 
     def __len__(self) -> int:
-        """The number of walkers that have somewhere to go, and of robots.txt in flight."""
+        """Return the number of walkers that have somewhere to go, and of robots.txt in flight."""
         return super().__len__() + self.walkers.idle
 
     @property
@@ -214,7 +214,7 @@ class WalkSpider(WebSpider):
 
 
 def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
-    """The values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
+    """Return the values of the arguments of a walk; RulesError if one is impossible. An empty one counts as missing."""
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
         raise RulesError(f"-a since={given['since']}: not with a walk, which fetches every page each time")

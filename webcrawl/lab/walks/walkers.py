@@ -27,7 +27,7 @@ END = "\x7f"  # after every character of a host's name
 
 
 def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Counts walkers, and the hosts to which they may jump. A crawl that is no walk has none."""
+    """Count walkers, and the hosts to which they may jump. A crawl that is no walk has none."""
     value = snapshot.get(META)
     if value is None:
         return
@@ -50,15 +50,20 @@ def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]
 
 
 def _flaw(state: dict[str, Any]) -> str:
+    """Return what is wrong with the saved state, or an empty text. Raise ValueError or TypeError if it is no state."""
     walkers, restart, jump = state["rules"]
     version, words, gauss = state["random"]
-    Random().setstate((version, tuple(words), gauss))
+    Random().setstate((version, tuple(words), gauss))  # raises if this is no state of a generator
     if sorted(number for _, number, _, _ in state["at"]) != [*range(walkers)]:
         return f"the walkers are not those from 0 to {walkers - 1}, each in one place"
-    if not 0 <= restart <= 1 or not isinstance(jump, str) or state["visits"] < 0:
+    has_rules = 0 <= restart <= 1 and isinstance(jump, str)
+    if not has_rules or state["visits"] < 0:
         return "not rules, and a number of visits"
-    wrong = [number for url, number, step, how in state["at"] if not url and how == START and step]
-    return f"walker {wrong[0]} starts, after steps" if wrong else ""
+    for url, number, step, how in state["at"]:
+        has_started = bool(url) or how != START
+        if step and not has_started:
+            return f"walker {number} starts, after steps"
+    return ""
 
 
 def _starts(snapshot: Snapshot, prefix: str, count: int, flaw: Callable[[str, bytes], str]) -> Iterator[DamagedFile]:
@@ -118,7 +123,7 @@ class Starts:
         self._seeds, self._hosts = counts
 
     def __bool__(self) -> bool:
-        """True if there is any."""
+        """Return whether there is any."""
         return self._seeds > 0
 
     @property
@@ -270,11 +275,11 @@ class Walkers(Part):
         return self._idle[0][0] if self._idle and self.starts else None
 
     def figures(self) -> dict[str, int | float]:
-        """The numbers of visits that have been made, and are to be made; 0: no end."""
+        """Return the numbers of visits that have been made, and are to be made; 0: no end."""
         return {"walk/visits": self.visits, "walk/steps": self.rules.steps}
 
     def has_ended(self, in_flight: int = 0) -> bool:
-        """True if all visits are made, or will be when so many downloads have ended."""
+        """Return True if all visits are made, or will be when so many downloads have ended."""
         return 0 < self.rules.steps <= self.visits + in_flight
 
     @property

@@ -43,11 +43,11 @@ class Texts:
         self._next: int | None = 0  # the number of the next page, if the file before is here
         self._log = _urls(jobdir / LOG, log_length)
         self._around: dict[str, None] = {}
-        self._indexed: Indexed | None = None
+        self._indexed: CrawlIndex | None = None
         self._lines: AtOnce = {}
 
     def holds(self, name: str) -> bool:
-        """True if this output is one of them."""
+        """Return whether this output is one of them."""
         return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
 
     def absent(self) -> None:
@@ -55,7 +55,7 @@ class Texts:
         self._next = None
 
     def check(self, path: Path, file: BinaryIO, length: int) -> Iterator[DamagedFile]:
-        """Yields each member that is damaged, and each line that is not as it should be."""
+        """Yield each member that is damaged, and each line that is not as it should be."""
         end = 0
         try:
             for at, packed_end, data in members(path, file, 0, length):
@@ -105,7 +105,7 @@ class Texts:
 
     def _compare(self) -> Iterator[DamagedFile]:
         if self._indexed is None:
-            self._indexed = Indexed(self._jobdir, self._found)
+            self._indexed = CrawlIndex(self._jobdir, self._found)
         yield from self._indexed.compare(self._lines)
         self._lines = {}
 
@@ -143,7 +143,7 @@ META = "meta.json"  # names the segments, whose files tantivy writes first
 UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
 
 
-class Indexed:
+class CrawlIndex:
     """The index of a crawl, if it has one."""
 
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:
@@ -223,7 +223,7 @@ def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
 
 
 def _names(folder: Path) -> set[str]:
-    """The files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
+    """Return the files of the segments that are searched; none if that cannot be read, which is reported elsewhere."""
     try:
         with regular(folder / META) as meta:
             return {name for one in json.load(meta)["segments"] for name in _files(one)}

@@ -56,7 +56,7 @@ _FOLDS = _folds()
 
 
 def normal(text: str) -> str:
-    """The text with composed characters; `prepared` changes each of these into one, and adds marks."""
+    """Return the text with composed characters; `prepared` changes each of these into one, and adds marks."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -99,7 +99,7 @@ STEMMERS = {code: name for row in _LANGUAGES for code, name in zip(row[::2], row
 
 
 def stems_of(language: str) -> str:
-    """The name of the field of a language."""
+    """Return the name of the field of a language."""
     return f"stems_{language}"
 
 
@@ -121,7 +121,7 @@ def schema() -> tantivy.Schema:
 
 
 def register(index: tantivy.Index) -> None:
-    """Gives the analyzers to an index that was just opened."""
+    """Give the analyzers to an index that was just opened."""
     index.register_tokenizer(ANALYZER, _analyzer())
     for language, name in STEMMERS.items():
         index.register_tokenizer(stems_of(language), _analyzer(tantivy.Filter.stemmer(name)))
@@ -137,13 +137,13 @@ def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
 
 
 def unfindable(document: dict[str, Any]) -> dict[str, Any]:
-    """The document of a page that no question may find: the index counts its pages, so it has one."""
+    """Return the document of a page that no question may find: the index counts its pages, so it has one."""
     kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
     return {**kept, "host": BLANK}
 
 
 def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
-    """The document of a page's line; of one without text only that there is none any more."""
+    """Return the document of a page's line; of one without text only that there is none any more."""
     host = host_of(line["url"])
     about = {
         ORDINAL: line["ordinal"],

@@ -22,7 +22,7 @@ from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.record.warc.unpacking import GZIPPED, Torn, Unpacked
+from webcrawl.record.warc.unpacking import GZIPPED, Torn, UnpackedStream
 from webcrawl.record.warc.unpacking import Place as MemberPlace
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -38,7 +38,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(slots=True)
-class Placed:
+class ArchivedLine:
     """A line that says where the archive has its page. Ask for its bytes late: the archive may not have it yet."""
 
     begin: bytes  # of a line without that, up to its last brace
@@ -52,8 +52,8 @@ class Placed:
         return self.begin + b', "warc": ' + _encode({"file": file, "offset": offset, "length": length})[:-1] + b"}\n"
 
 
-def line(page: Page, ordinal: int) -> bytes | Placed:
-    """The line of a page, which has the number `ordinal`; empty for a new page that shows no text.
+def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
+    """Return the line of a page, which has the number `ordinal`; empty for a new page that shows no text.
 
     One that was fetched again and shows none any more has a line without text: what was said of it before is over.
     """
@@ -70,11 +70,11 @@ def line(page: Page, ordinal: int) -> bytes | Placed:
 
 
 def blank(page: Page, ordinal: int) -> bytes:
-    """The line of a page that is no longer what lines before it say, and of which no other text is kept."""
+    """Return the line of a page that is no longer what lines before it say, and of which no other text is kept."""
     return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
 
 
-def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
+def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     exchange = page.exchange
     value = _about(page, ordinal)
     value["title"], value["language"] = page.title, page.language[:LANGUAGE]
@@ -86,10 +86,11 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | Placed:
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    if page.truncated or len(text) > LONGEST or (exchange is not None and CUT in exchange.state.notes):
+    has_partial_page = exchange is not None and CUT in exchange.state.notes
+    if page.truncated or has_partial_page or len(text) > LONGEST:
         value["truncated"] = page.truncated or "length"
     if exchange is not None and exchange.state.archived is not None:
-        return Placed(_encode(value)[:-2], exchange.state.archived)
+        return ArchivedLine(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
 
 
@@ -124,11 +125,11 @@ FOLDER = "text"
 STATE = "text"  # in the database: the next file's number, the next page's, and the open file
 MEMBER = 256 << 10  # bytes of lines compressed at once: 8 % fewer bytes than one member for each page
 LEVEL = 2  # isal's: 32 us for a page of 10 KB of text; zlib's best makes 8 % fewer bytes in 15 times the time
-Line = Callable[[int], bytes | Placed]  # of a page, by its number
+Line = Callable[[int], bytes | ArchivedLine]  # of a page, by its number
 
 
 def name_of(number: int) -> str:
-    """The path of a file below JOBDIR, once it is finished."""
+    """Return the path of a file below JOBDIR, once it is finished."""
     return f"{FOLDER}/text-{number:05d}.jsonl.gz"
 
 
@@ -138,7 +139,7 @@ class TextFiles(Part):
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
         self._db, self._outputs, self._max_size = db, outputs, max_size
         self._output: Output | None = None
-        self._waiting: list[bytes | Placed] = []  # lines that are not compressed yet
+        self._waiting: list[bytes | ArchivedLine] = []  # lines that are not compressed yet
         self._size = 0  # their bytes
         self._number = self.ordinal = 0  # of the next file, and of the next page
         self._resume()
@@ -160,7 +161,7 @@ class TextFiles(Part):
         return True
 
     def place(self) -> tuple[int, int]:
-        """The place of the next member: the number of its file, and its first byte."""
+        """Return the place of the next member: the number of its file, and its first byte."""
         return (self._number, 0) if self._output is None else (self._number - 1, self._output.tell())
 
     def close(self) -> None:
@@ -173,7 +174,7 @@ class TextFiles(Part):
     # -- files
 
     def _resume(self) -> None:
-        """Goes on with a file that a crash left open."""
+        """Go on with a file that a crash left open."""
         state = self._db.get(STATE)
         if state is not None:
             number, ordinal, path = state.decode().split(" ")
@@ -259,7 +260,7 @@ def member(jobdir: Path, place: Place) -> Iterator[dict[str, Any]]:
 
 def members(path: Path, file: BinaryIO, offset: int, end: int | None = None) -> Iterator[tuple[int, int, bytes]]:
     """The whole members from this byte on, up to byte `end`: the first byte of each, the byte after it, its lines."""
-    unpacked = Unpacked(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
+    unpacked = UnpackedStream(file, GZIPPED, os.fstat(file.fileno()).st_size if end is None else end)
     try:
         unpacked.seek(MemberPlace(offset, 0))
         while unpacked.cross():

@@ -116,7 +116,7 @@ class Index:
     """The one writer. `until` pages are committed."""
 
     def __init__(self, folder: Path, *, end: int) -> None:
-        """Drops what belongs to pages from `end` on, which the crawl does not know.
+        """Drop what belongs to pages from `end` on, which the crawl does not know.
 
         If one of these may have come in the place of another, that is lost: then all are dropped, to be added anew.
         """
@@ -158,17 +158,17 @@ class Index:
             self._writer.add_document(tantivy.Document.from_dict(document, self._schema))
 
     def commit(self, until: int) -> None:
-        """Makes what was added durable; other threads go on meanwhile."""
+        """Make what was added durable; other threads go on meanwhile."""
         with told(self._folder):
             self._writer.commit()
         self.until = until
 
     def close(self) -> None:
-        """Forgets what is not committed, and the lock with it. A second call does nothing."""
+        """Forget what is not committed, and the lock with it. A second call does nothing."""
         self._writer = None
 
     def finish(self) -> None:
-        """Closes when the merges that have begun are done: what is left is smaller, and faster to search."""
+        """Close when the merges that have begun are done: what is left is smaller, and faster to search."""
         with told(self._folder):
             self._writer.wait_merging_threads()
         self._writer = None
@@ -201,7 +201,7 @@ class Contents:
         return found
 
     def numbers(self, url: str) -> list[int]:
-        """The numbers that a page has."""
+        """Return the numbers that a page has."""
         with told(self._folder):
             named = tantivy.Query.term_query(self._index.schema, "url", url)
             hits = self._searcher.search(named, MOST, count=False).hits
@@ -246,7 +246,7 @@ class Indexer(Part):
         self.committed()
 
     def _known_place(self) -> Place:
-        """The place from which on pages may be missing in the index."""
+        """Return the place from which on pages may be missing in the index."""
         if self._index.until == self._end:
             return Place(*self._text.place())
         noted, number, offset = json.loads(self._db.get(STATE) or b"[0, 0, 0]")
@@ -298,7 +298,7 @@ class Indexer(Part):
     # -- in the crawl's
 
     def save(self) -> None:
-        """Notes how far the index is: the next start need not read what is before that."""
+        """Note how far the index is: the next start need not read what is before that."""
         self._saved = self._text.ordinal
         place = self._place  # read first: the index has at least what is before it
         self._db.set(STATE, json.dumps([self._index.until, *place]).encode())
@@ -323,7 +323,7 @@ class Indexer(Part):
             raise self._failed
 
     def close(self) -> None:
-        """Stops after the commit under way. A second call does nothing."""
+        """Stop after the commit under way. A second call does nothing."""
         self._stopped = True
         self._worker.submit(self._index.close)
         self._worker.close()

@@ -170,7 +170,7 @@ class Search:
             return Marks(self._searcher, parsed, self._index.schema)
 
     def fetched(self, url: str) -> datetime | None:
-        """The time of this page's last fetch, so far as the index knows; None if it has no such page."""
+        """Return the time of this page's last fetch, so far as the index knows; None if it has no such page."""
         with told(self._jobdir / FOLDER):
             named = tantivy.Query.term_query(self._index.schema, "url", url)
             found = self._searcher.search(named, OF_ONE, count=False).hits
@@ -298,7 +298,7 @@ class SearchAll:
         return total, (self._open[number].answer(hit, marks[number]) for number, hit in best)
 
     def _is_over(self, number: int, hit: Hit) -> bool:
-        """True if another index has a later state of this page."""
+        """Return whether another index has a later state of this page."""
         others = (other for at, other in enumerate(self._open) if at != number)
         return any((at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others)
 

@@ -36,7 +36,7 @@ class Stopped(Exception):  # noqa: N818
     """The crawl ends, and does not wait for this file."""
 
 
-class Refused(Exception):  # noqa: N818
+class StoreRefusal(Exception):  # noqa: N818
     """A file cannot be stored, now or later, until somebody does something about it."""
 
 
@@ -213,7 +213,7 @@ def _sync(file: Any, path: Path) -> None:
 
 
 def _discard(file: Any) -> None:
-    """Gives up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
+    """Give up a file that is being written. Closing it would complete it: a part of a file, under its whole name."""
     with suppress(Exception):
         file.discard()
     with suppress(Exception):

@@ -20,8 +20,8 @@ from pathlib import Path
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.place import Place, Refused
-from webcrawl.record.objectstore.upload import Sender, Sent
+from webcrawl.record.objectstore.place import Place, StoreRefusal
+from webcrawl.record.objectstore.upload import Sender, UploadedFile
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
@@ -37,7 +37,7 @@ KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, en
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredFile:
     """A finished file, and the copy of it that was verified. Without an address: its owner took it before."""
 
     address: str
@@ -54,7 +54,7 @@ class Stored:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def of(cls, data: bytes) -> Stored:
+    def of(cls, data: bytes) -> StoredFile:
         """ValueError, TypeError or KeyError if it is damaged."""
         found = json.loads(data)
         if not isinstance(found, dict) or not isinstance(found["length"], int) or not isinstance(found["address"], str):
@@ -62,20 +62,20 @@ class Stored:
         return cls(**found)
 
 
-def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, Stored]:
+def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
     """Stored files by name, from rows of meta."""
-    return {name.removeprefix(STORED): Stored.of(bytes(data)) for name, data in rows}
+    return {name.removeprefix(STORED): StoredFile.of(bytes(data)) for name, data in rows}
 
 
 def goes(name: str) -> bool:
-    """True if a finished output of this name goes to the store."""
+    """Return whether a finished output of this name goes to the store."""
     return any(name.startswith(folder) and name.endswith(endings) for folder, endings in KINDS.items())
 
 
 IN_STORE = "in store "  # before an address, among the figures of `scrapy verify`: files that lie there and not here
 
 
-def stored_in(snapshot: Snapshot) -> tuple[dict[str, Stored], str]:
+def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
     """Files in a store as of the checkpoint, by name, and the address of its run's; empty: it had none.
 
     DamagedFile if the rows are damaged.
@@ -87,13 +87,13 @@ def stored_in(snapshot: Snapshot) -> tuple[dict[str, Stored], str]:
         raise snapshot.damaged(f"table meta, {STORED}*: {error!r}") from error
 
 
-def stored_of(jobdir: Path) -> tuple[dict[str, Stored], str]:
+def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
     """Files in a store, as `stored_in` gives them, of a crawl, running or not."""
     return JobDir(jobdir).read(stored_in) if is_crawl(jobdir) else ({}, "")
 
 
 def elsewhere(jobdir: Path) -> dict[str, str]:
-    """The files that lie in a store and not in JOBDIR, by name, each with the address of the store."""
+    """Return the files that lie in a store and not in JOBDIR, by name, each with the address of the store."""
     stored, _ = stored_of(jobdir)
     return {name: one.address for name, one in stored.items() if not one.is_taken and not (jobdir / name).exists()}
 
@@ -146,7 +146,7 @@ class Storing(Part):
         self._stored = listing(db.named(STORED))
         self._files = sum(not one.is_taken for one in self._stored.values())
         self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
-        self._jobs: dict[str, Future[Sent | None]] = {}  # in the order in which they are done
+        self._jobs: dict[str, Future[UploadedFile | None]] = {}  # in the order in which they are done
         self._removals: dict[str, Future[bool]] = {}
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
         self._refused: set[str] = set()  # of these, in this run
@@ -179,12 +179,12 @@ class Storing(Part):
         return len(lengths), sum(lengths)
 
     def _except_taken(self) -> None:
-        """Notes what its owner took away before this crawl had a store, so that nobody takes it for lost."""
+        """Note what its owner took away before this crawl had a store, so that nobody takes it for lost."""
         for name, (length, _) in self._outputs.finished():
             if goes(name) and name not in self._stored and not (self._root / name).exists():
-                self._note(name, Stored("", length))
+                self._note(name, StoredFile("", length))
 
-    def _note(self, name: str, stored: Stored) -> None:
+    def _note(self, name: str, stored: StoredFile) -> None:
         self._stored[name] = stored
         self._db.set(f"{STORED}{name}", stored.pack())
 
@@ -200,7 +200,7 @@ class Storing(Part):
         self._submit()
 
     def _lacks(self, name: str) -> bool:
-        """True if a copy has to be verified: it is not known of, or the file here may go."""
+        """Return True if a copy has to be verified: it is not known of, or the file here may go."""
         stored = self._stored.get(name)
         if stored is None:
             return True
@@ -221,7 +221,7 @@ class Storing(Part):
     # -- what came of it
 
     def save(self) -> None:
-        """Notes what was verified since; the files may go after this checkpoint."""
+        """Note what was verified since; the files may go after this checkpoint."""
         self._harvest()
 
     def _harvest(self) -> bool:
@@ -235,13 +235,13 @@ class Storing(Part):
                 self._forget(name)
         return before != (self._files, len(self._stored))
 
-    def _came_of(self, name: str, job: Future[Sent | None]) -> None:
+    def _came_of(self, name: str, job: Future[UploadedFile | None]) -> None:
         if not self._outputs.holds(name):  # replaced by another file meanwhile
             if name not in self._stored and job.exception() is None and job.result() is not None:
-                self._note(name, Stored(self._address))  # until it is removed there
+                self._note(name, StoredFile(self._address))  # until it is removed there
                 self._files += 1
             return
-        if isinstance(refused := job.exception(), Refused):
+        if isinstance(refused := job.exception(), StoreRefusal):
             self._refused.add(name)
             logger.error("%s", refused)
             return
@@ -253,7 +253,7 @@ class Storing(Part):
             self._files += 1
             self._bytes += sums.length
         at = iso(self._now(), fraction=False)
-        self._note(name, Stored(self._address, sums.length, sums.sha256, at, sent.by))
+        self._note(name, StoredFile(self._address, sums.length, sums.sha256, at, sent.by))
         self._waiting.pop(name, None)
         logger.info("%s: stored, %d bytes, %s", name, sums.length, sent.by)
         if not self._keep:

@@ -19,7 +19,7 @@ from webcrawl.base.errors import lack, words_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.net.shortage import is_ours
-from webcrawl.record.objectstore.place import PIECE, Place, Refused, Stopped
+from webcrawl.record.objectstore.place import PIECE, Place, Stopped, StoreRefusal
 from webcrawl.store.disk import regular
 from webcrawl.store.rowcrc import crc32_of_many
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -60,19 +60,19 @@ class Sums:
 
 
 def upload(place: Place, path: Path, name: str, crc: int | None, begun: set[str], going: Going) -> tuple[Sums, str]:
-    """Returns the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
+    """Return the checksums of what was verified, and how it was. `crc`: of the file, if a checkpoint noted it.
 
     A whole copy that is there already is verified and not sent again. Another file of this name is never replaced,
     unless this process has `begun` it, or it is the beginning of ours, which a killed one wrote.
     """
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
-        raise Refused(f"{path}: damaged, and so not stored: {program()} verify says where")
+        raise StoreRefusal(f"{path}: damaged, and so not stored: {program()} verify says where")
     sums = Sums()
     if there == size and is_new and _is_there(place, path, name, sums, going):
         return sums, READ
     if there is not None and is_new and not _is_beginning(place, path, name, there, going):
-        raise Refused(
+        raise StoreRefusal(
             f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
         )
     sums = Sums()
@@ -121,7 +121,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _unreadable(path: Path, error: OSError) -> Exception:
-    return error if is_ours(error) else Refused(f"{path}: {error.strerror or error}: not stored")
+    return error if is_ours(error) else StoreRefusal(f"{path}: {error.strerror or error}: not stored")
 
 
 def _crc(path: Path, going: Going) -> int:
@@ -143,7 +143,7 @@ def _sent(path: Path, sums: Sums, crc: int | None, going: Going) -> Iterator[byt
 
 
 def _is_there(place: Place, path: Path, name: str, sums: Sums, going: Going) -> bool:
-    """True if the store has these very bytes, which are summed."""
+    """Return whether the store has these very bytes, which are summed."""
     for piece in _pieces(path):
         going()
         sums.add(piece)
@@ -166,7 +166,7 @@ SHORTEST, LONGEST = 1.0, 300.0  # seconds between two tries
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class UploadedFile:
     """A file that is in the store, whole."""
 
     sums: Sums
@@ -201,7 +201,7 @@ class Sender:
         """Has the thread find out whether the store answers."""
         return self._worker.submit(self._look)
 
-    def send(self, name: str, path: Path, crc: int | None) -> Future[Sent | None]:
+    def send(self, name: str, path: Path, crc: int | None) -> Future[UploadedFile | None]:
         """A job that gives None if the file is to be tried later; Refused if it is not."""
         return self._worker.submit(self._send, name, path, crc)
 
@@ -217,7 +217,7 @@ class Sender:
         self._stopped = True
 
     def close(self) -> None:
-        """Ends the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
+        """End the thread when it has nothing to do; one that hangs in a call of the store's is left to itself."""
         self._stopped = True
         with suppress(TimeoutError):
             self._worker.submit(lambda: None).result(timeout=SHORTEST)
@@ -231,13 +231,13 @@ class Sender:
         except Exception as error:  # noqa: BLE001 - the store's, of any kind
             self._fails(error)
 
-    def _send(self, name: str, path: Path, crc: int | None) -> Sent | None:
+    def _send(self, name: str, path: Path, crc: int | None) -> UploadedFile | None:
         if self._stopped or not self.is_due:
             return None
         moved = self.moved
         try:
             sums, by = upload(self._opened(), path, name, crc, self._begun, self._going)
-        except Refused:
+        except StoreRefusal:
             raise
         except Stopped:
             return None
@@ -246,7 +246,7 @@ class Sender:
             self.moved = moved  # nothing came of it
             return None
         self._answers()
-        return Sent(sums, by)
+        return UploadedFile(sums, by)
 
     def _remove(self, name: str) -> bool:
         if self._stopped or not self.is_due:

@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.index_line import BadLine, date_of, read_line
 
 
 def is_payload(answer: Exchange) -> bool:
-    """True if this is the kind of answer whose payload may be in an earlier archive."""
+    """Return whether this is the kind of answer whose payload may be in an earlier archive."""
     return 200 <= answer.status < 300 and bool(answer.payload and answer.head) and not answer.truncated
 
 
@@ -97,7 +97,7 @@ class CdxServer:
         return None
 
     def check(self) -> None:
-        """Asks for a URL that nobody has. NoAnswer if that is not answered."""
+        """Ask for a URL that nobody has. NoAnswer if that is not answered."""
         self._asked(UNKNOWN)
 
     def close(self) -> None:
@@ -105,7 +105,7 @@ class CdxServer:
         self._connection.close()
 
     def cut(self) -> None:
-        """Ends a question that another thread waits for."""
+        """End a question that another thread waits for."""
         self._is_cut = True
         if (waiting := self._connection.sock) is not None:
             with suppress(OSError):
@@ -139,7 +139,7 @@ class CdxServer:
             self._kept -= 1 + len(self._whole.popitem(last=False)[1] or ())
 
     def _captures(self, url: str, how: dict[str, str], *, whole: bool = False) -> Captures | None:
-        """The answer to one question; with `whole` None if it is not all of it."""
+        """Return the answer to one question; with `whole` None if it is not all of it."""
         data = self._get(self._start + urlencode({"url": url, **how, **WHICH}))
         lines = data.splitlines(keepends=True)
         if len(data) > LONGEST:
@@ -184,11 +184,11 @@ class CdxServer:
         if answer.status == 404 and NONE_FOUND in data.lower():
             return b""
         if answer.status != 200:
-            raise Refused(answer)
+            raise ServerRefusal(answer)
         return data
 
 
-class Refused(ValueError):  # noqa: N818 - reads as what it is
+class ServerRefusal(ValueError):  # noqa: N818 - reads as what it is
     """Another status than 200. `wait`: seconds for which it asks to be left alone."""
 
     def __init__(self, answer: HTTPResponse) -> None:

@@ -18,7 +18,7 @@ from webcrawl.record.archived_answers import Answers, Capture, Unusable, is_unmo
 from webcrawl.record.since.cdx_server import digests_of, is_payload
 from webcrawl.record.since.index import Index
 from webcrawl.record.since.sources import archive_of
-from webcrawl.record.warc.reader import Lost, NotWarc, Record, Records
+from webcrawl.record.warc.reader import NotWarc, Record, Records, SkippedRange
 from webcrawl.record.warc.unpacking import Place
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
@@ -35,7 +35,7 @@ GET = b"GET"
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class Known:
+class LatestCapture:
     """The latest capture of a URL. Without a page no validators may be sent: a 304 could not be made a page of.
 
     `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing may refer to it.
@@ -53,7 +53,7 @@ class Known:
         return self.validators.headers if self.page is not None else []
 
     def answered(self, answer: Exchange) -> Exchange:
-        """The answer to a request with or without validators: of a 304 the page as if it had come."""
+        """Return the answer to a request with or without validators: of a 304 the page as if it had come."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
             page = unmodified(self.page, answer)
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
@@ -100,7 +100,7 @@ class Earlier:
         self._told: set[Path] = set()
         self.lost = 0  # look-ups that found something that cannot be read
 
-    def of_url(self, url: str) -> Known | None:
+    def of_url(self, url: str) -> LatestCapture | None:
         """The latest capture of a URL in visible form, if it was a success."""
         try:
             found = self._index.latest(url)
@@ -113,14 +113,14 @@ class Earlier:
         try:
             return self._known(*found, holder)
         except Damaged:
-            return Known(None)
+            return LatestCapture(None)
 
-    def _known(self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None) -> Known | None:
+    def _known(self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None) -> LatestCapture | None:
         if not line.is_revisit:
             return self._whole(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED):
             return None
-        return self._repeated(line, path, *holder) if holder is not None else Known(None)
+        return self._repeated(line, path, *holder) if holder is not None else LatestCapture(None)
 
     def of_answer(self, answer: Exchange) -> EarlierCapture | None:
         """A capture with the payload of this answer, of any URL; or with its decoded body as a payload."""
@@ -150,19 +150,19 @@ class Earlier:
 
     # -- records
 
-    def _whole(self, line: CaptureLine, path: Path) -> Known:
+    def _whole(self, line: CaptureLine, path: Path) -> LatestCapture:
         record, method = self._asked(line, path, self._most, looks=True)
-        known = Known(_referred(line, record))
+        known = LatestCapture(_referred(line, record))
         if record is not None and method == GET and (_VALIDATOR.search(record.block) or _CODED.search(record.block)):
             _give(known, self._page(line, path, record))
         return known
 
-    def _repeated(self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path) -> Known:
+    def _repeated(self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path) -> LatestCapture:
         """A revisit record has a head of its own; the payload is in the record that it refers to."""
         original, record, method = self._record(whole, its_path, self._most), None, GET
         with suppress(Damaged):
             record, method = self._asked(line, path, self._most, looks=True)
-        known = Known(_referred(whole, original))
+        known = LatestCapture(_referred(whole, original))
         if original is None or record is None or method != GET:
             return known
         page = self._page(whole, its_path, original)
@@ -201,12 +201,12 @@ class Earlier:
         return exchange
 
     def _record(self, line: CaptureLine, path: Path, keep: int) -> Record | None:
-        """The record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
+        """Return the record of a line; None if its file is not there any more. `keep`: so many bytes of its block."""
         return self._asked(line, path, keep)[0]
 
     def _asked(self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False) -> tuple[Record | None, bytes]:
         """The same, and the method of its request, if somebody looks for that and it follows: few indexes name it."""
-        damage: list[Lost] = []
+        damage: list[SkippedRange] = []
         is_there = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
         for file in archive_of(path, line.file):
@@ -278,7 +278,7 @@ def _original_of(repeat: Record, digest: str) -> EarlierCapture | None:
 
 
 def _has(page: Exchange, digest: str) -> bool:
-    """True if the payload has this digest, with its transfer coding or without.
+    """Return True if the payload has this digest, with its transfer coding or without.
 
     The standard's is without (6.3.2); that of wget and warcio is of the chunks as well.
     """
@@ -289,7 +289,7 @@ def _is_payload(page: Exchange, digest: str) -> bool:
     return next(digests_of(page, {algorithm(digest)}), None) == (digest, True)
 
 
-def _give(known: Known, page: Exchange | None) -> None:
+def _give(known: LatestCapture, page: Exchange | None) -> None:
     """The page, if it is there and has validators."""
     if page is not None and known.referred is not None:
         digest = normal(known.referred.digest)
@@ -300,7 +300,7 @@ def _give(known: Known, page: Exchange | None) -> None:
 
 
 def _coding(answer: Exchange) -> bytes:
-    """The names of its content codings, as a head says them."""
+    """Return the names of its content codings, as a head says them."""
     if answer.body is answer.payload:
         return b""
     values = [value for name, value in answer.headers if name.lower() == b"content-encoding"]

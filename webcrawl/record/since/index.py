@@ -40,7 +40,7 @@ HOLDER = 1 << 47  # more than any stamp: what holds a payload goes before all th
 MOST_FILES = 1 << (64 - OFFSET_BITS)
 
 
-class Building:
+class IndexBuilder:
     """Writes the index of these files to `target`.
 
     Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a line per lack.
@@ -151,7 +151,7 @@ class Building:
 
 
 def has_captures(files: Sequence[Path]) -> bool:
-    """True if there is anything to compare with: reads as far as the first line that is a capture."""
+    """Return whether there is anything to compare with: reads as far as the first line that is a capture."""
     return any(map(_has_capture, files))
 
 
@@ -296,7 +296,7 @@ class Index:
     def _build(self, path: Path, signs: list[Sign]) -> Iterator[None]:
         self._folder.mkdir(exist_ok=True)
         self._disk.unlink(self._folder / FILES)
-        building = Building(self._disk, self._files, path)
+        building = IndexBuilder(self._disk, self._files, path)
         if self._files:
             files = count(len(self._files), "index file")
             logger.info("since: reading %s, about %.1f MB", files, building.bytes_all / 1e6)
@@ -312,7 +312,7 @@ class Index:
         write_kept(self._disk, self._folder, signs, building.algorithms)
 
     def _kept(self, path: Path, signs: list[Sign]) -> Run | None:
-        """The index that a former run has made of the same files; None if it is not whole."""
+        """Return the index that a former run has made of the same files; None if it is not whole."""
         try:
             for number, file in enumerate(self._files):
                 if file.suffix == GZIP:
@@ -323,7 +323,7 @@ class Index:
 
 
 def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yields each damaged page of it; one that is being made is not looked at, for it is made anew if need be."""
+    """Yield each damaged page of it; one that is being made is not looked at, for it is made anew if need be."""
     path = state / FOLDER / RUN
     if read_kept(path.parent) is None:
         return

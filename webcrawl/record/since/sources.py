@@ -41,7 +41,7 @@ def sign(path: Path) -> Sign:
 
 
 def read_kept(folder: Path) -> list[Sign] | None:
-    """The files that the index in this folder was made of; None if there is no index, or only half of one."""
+    """Return the files that the index in this folder was made of; None if there is no index, or only half of one."""
     try:
         kept = json.loads((folder / FILES).read_bytes())
         if kept["version"] != VERSION:
@@ -98,30 +98,36 @@ def sources(argument: str, jobdir: Path) -> Sources:
 
 def _sources(argument: str, jobdir: Path) -> Sources:
     found = Sources()
+    own = _whole(jobdir.resolve())
     for part in filter(None, map(str.strip, argument.split(","))):
         if part.startswith(SERVER):
             found.add_server(part)
-            continue
-        path, own, servers = Path(part), _whole(jobdir.resolve()), len(found.servers)
-        try:
-            files = list(dict.fromkeys(_named(path, part, found)))
-        except OSError as error:
-            raise NoEarlier(f"{part}: {error.strerror or error}") from error
-        if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
-            raise NoEarlier(f"{part}: holds this crawl's own JOBDIR: name an earlier crawl")
-        if not files and len(found.servers) == servers:
-            raise NoEarlier(
-                f"{part}: no finished index of an archive in it (*{INDEX})"
-                + "".join(f"; {line}" for line in found.left_out)
-            )
-        found.files += [path for path in files if path not in found.files]
+        else:
+            _add_files(part, own, found)
     if not found.files and not found.servers:
         raise NoEarlier(": names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them, cdx+http://…")
     return found
 
 
+def _add_files(part: str, own: Path, found: Sources) -> None:
+    """Add the indexes that a path names. Raise NoEarlier if there are none, or if they are the crawl's own."""
+    path = Path(part)
+    servers = len(found.servers)
+    try:
+        files = list(dict.fromkeys(_named(path, part, found)))
+    except OSError as error:
+        raise NoEarlier(f"{part}: {error.strerror or error}") from error
+    if any(own in file.parents for file in (path.resolve() / INDEX, *files)):
+        raise NoEarlier(f"{part}: holds this crawl's own JOBDIR: name an earlier crawl")
+    has_new_servers = len(found.servers) > servers  # a crawl may have compared with a server only
+    if not files and not has_new_servers:
+        why = "".join(f"; {line}" for line in found.left_out)
+        raise NoEarlier(f"{part}: no finished index of an archive in it (*{INDEX}){why}")
+    found.files += [file for file in files if file not in found.files]
+
+
 def _whole(jobdir: Path) -> Path:
-    """The folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
+    """Return the folder of the hive, if it is a drone's: what another drone has is of the same crawl."""
     return jobdir.parent if number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file() else jobdir
 
 
@@ -161,7 +167,7 @@ def _before(crawl: Path, found: Sources) -> Iterator[Path]:
 
 
 def _inside(folder: Path, found: Sources) -> Iterator[Path]:
-    """Its index files by name: a crawl's own are then in the order in which they were written."""
+    """Yield its index files by name: a crawl's own are then in the order in which they were written."""
     if not folder.is_dir():
         return
     try:
@@ -169,18 +175,20 @@ def _inside(folder: Path, found: Sources) -> Iterator[Path]:
     except OSError as error:
         found.left_out.append(f"{folder}: {error.strerror}: left out")
         return
-    indexed = {name.rpartition(".cdx")[0] for name in names if name.endswith(INDEXES)}
-    bare = [name for name in names if name.endswith(WARCS) and name.rsplit(".warc", 1)[0] not in indexed]
+    indexes = [name for name in names if name.endswith(INDEXES)]
+    indexed = {name.rpartition(".cdx")[0] for name in indexes}
+    archives = [name.rsplit(".warc", 1)[0] for name in names if name.endswith(WARCS)]
+    without_index = sum(archive not in indexed for archive in archives)
     unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
-    if bare:
-        found.left_out.append(f"{folder}: archive files without an index: {len(bare)}, left out")
+    if without_index:
+        found.left_out.append(f"{folder}: archive files without an index: {without_index}, left out")
     if unfinished:
         found.left_out.append(
             f"{folder}: unfinished files: {unfinished}, left out; if that crawl was killed, resume it first"
         )
-    for name in names:
+    for name in indexes:
         path = folder.resolve() / name
-        if name.endswith(INDEXES) and path.is_file():
+        if path.is_file():
             yield path
-        elif name.endswith(INDEXES):
+        else:
             found.left_out.append(f"{path}: not a file: left out")

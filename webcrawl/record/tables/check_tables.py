@@ -30,24 +30,24 @@ UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is 
 def check_tables(
     snapshot: Snapshot, jobdir: Path, damaged: Collection[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Counts rows. Files that are `damaged`, and those that their owner has taken away, are left out."""
+    """Compare the tables with crawl.log, the archive and each other, and count rows.
+
+    Files that are `damaged`, and those that their owner has taken away, are left out.
+    """
     noted = dict(snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",)))
     notes = {name: data for name in (STATE, *ALONE) if (data := snapshot.get(name)) is not None}
     if not notes:
         return
     try:
         progress = dict.fromkeys((STATE, *ALONE), Progress()) | {name: Progress.of(notes[name]) for name in notes}
-        grow = [stream for one in progress.values() for stream in one.streams]
-        rows = {
-            name.removeprefix(ROWS): int(value)
-            for name, value in snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS}*",))
-        } | {f"{stream.name}{STREAM}": stream.rows for stream in grow}
+        growing = {f"{stream.name}{STREAM}": stream.rows for table in progress.values() for stream in table.streams}
+        rows = _rows_of_finished(snapshot) | growing
     except (ValueError, TypeError, KeyError) as error:
         names = ", ".join(notes)
         yield snapshot.damaged(f"table meta, {names}: {error!r}", value=b"".join(notes.values()))
         return
     streams = {name for name in noted if name.endswith(STREAM)}
-    if odd := streams ^ {f"{stream.name}{STREAM}" for stream in grow}:
+    if odd := streams ^ growing.keys():
         yield snapshot.damaged(f"table meta, {', '.join(notes)}: {min(odd)} is noted once only")
         return
     if find_spec("pyarrow") is None:
@@ -64,6 +64,12 @@ def check_tables(
         yield from check_alone(jobdir, table, tables[table].rows, progress[note].parts, damaged, found)
     for one in tables.values():
         yield from one.rest()
+
+
+def _rows_of_finished(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of rows in each finished file. Raise ValueError if one is not a number."""
+    saved = snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS}*",))
+    return {name.removeprefix(ROWS): int(value) for name, value in saved}
 
 
 def _alone(note: str) -> str:
@@ -158,7 +164,7 @@ class Records:
 
 
 def _has_other(fields: Mapping[str, str], digest: str) -> bool:
-    """True if the record names another payload than that of this SHA-1.
+    """Return whether the record names another payload than that of this SHA-1.
 
     None is named with a transfer coding. A revisit record has the digest of the record that it refers to: that may be
     a SHA-256, or, if the profile does not say that the payloads are identical, of another coding of the same body.
@@ -225,7 +231,7 @@ def lines_of(log: Path, part: Part) -> Iterator[tuple[str, str]]:
 def check_alone(
     jobdir: Path, table: str, read: Rows, parts: list[Part], damaged: Collection[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Yields the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
+    """Yield the first row of each run's that has no line: those that follow it may be compared with the wrong ones."""
     log = jobdir / LOG
     rows, number = read("fetch_status", "url"), 0
     for part in parts:

@@ -19,7 +19,7 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.content.text_quality import COLUMNS as QUALITY
-from webcrawl.record.tables.rows import LONGEST, Ended, declared_language, host_parts, in_words, named_canonical
+from webcrawl.record.tables.rows import LONGEST, EndedUrl, declared_language, host_parts, in_words, named_canonical
 from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH
 
@@ -171,7 +171,7 @@ Row = tuple[Any, ...]  # in the order of the columns; where the place of a recor
 
 
 def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
-    """The columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
+    """Return the columns of these rows. Only now is asked where records lie: that may have to wait for the archive."""
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
     at = SCHEMAS[table].get_field_index(PLACE)
     if at >= 0:
@@ -180,7 +180,7 @@ def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
     return columns
 
 
-def page_row(end: Ended) -> Row:
+def page_row(end: EndedUrl) -> Row:
     """A row of `pages`.
 
     It is one expression, because a function for each takes 3 us more.

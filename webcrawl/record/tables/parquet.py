@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from webcrawl.record.tables.rows import Repeated
+from webcrawl.record.tables.rows import RepeatedColumn
 from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.output import STREAM, Mark, Output
@@ -33,7 +33,7 @@ class StreamWriter:
         self._pieces = _Pieces()
         self._writer = pa.ipc.new_stream(pa.PythonFile(self._pieces, mode="w"), schema, options=OPTIONS)
 
-    def write(self, columns: Iterable[Sequence[Any] | Repeated]) -> int:
+    def write(self, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> int:
         """Appends rows, given as one sequence of values per column; returns their number."""
         arrays = [_array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -73,7 +73,7 @@ def read_stream(source: Path | bytes) -> Iterator[pa.RecordBatch]:
 
 
 def read_schema(source: Path | bytes) -> pa.Schema:
-    """The columns of a stream."""
+    """Return the columns of a stream."""
     with _file(source) as file, pa.ipc.open_stream(file) as reader:
         return reader.schema
 
@@ -82,8 +82,8 @@ def _file(source: Path | bytes) -> pa.NativeFile:
     return pa.OSFile(str(source)) if isinstance(source, Path) else pa.BufferReader(source)
 
 
-def _array(values: Sequence[Any] | Repeated, kind: pa.DataType) -> pa.Array:
-    if isinstance(values, Repeated):
+def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, RepeatedColumn):
         return _repeated(*values)
     try:
         return pa.array(values, kind)

@@ -33,7 +33,7 @@ class HostParts(NamedTuple):
     private: str | None  # one label below the suffix, where companies count as registries: a.github.io
 
 
-class Ended:
+class EndedUrl:
     """A URL, how it ended, its answer if there was one, and the page if the spider made one of it."""
 
     def __init__(self, link: Link, outcome: Outcome, exchange: Exchange | None, page: Page | None, now: float) -> None:
@@ -166,7 +166,7 @@ _KIND = itemgetter(0)
 Rows = list[list[Any]]  # one list per column
 
 
-class Repeated(NamedTuple):
+class RepeatedColumn(NamedTuple):
     """A column of texts, each of them so many times in a row."""
 
     values: list[str]
@@ -178,7 +178,7 @@ class LinkRows:
 
     def __init__(
         self,
-        write: Callable[[Repeated, Rows], None],
+        write: Callable[[RepeatedColumn, Rows], None],
         follows_redirect: Callable[[str], bool],
         max_length: int = MAX_LENGTH,
         left_out: Callable[[int], None] = lambda _: None,
@@ -195,7 +195,7 @@ class LinkRows:
         return len(self._columns[0])
 
     def _begin(self) -> None:
-        self._urls = Repeated([], [])
+        self._urls = RepeatedColumn([], [])
         self._columns: Rows = [[], [], [], [], []]
 
     def flush(self) -> None:
@@ -204,8 +204,8 @@ class LinkRows:
             self._begin()
             self._write(urls, columns)
 
-    def add(self, end: Ended) -> int:
-        """Adds the links of a URL that has ended; returns their number.
+    def add(self, end: EndedUrl) -> int:
+        """Add the links of a URL that has ended, and return their number.
 
         An address that is no URL the crawl could fetch (`mailto:`, `javascript:`) leads to nothing, and has no row.
         """
@@ -240,7 +240,7 @@ class LinkRows:
         return self._put(url, (targets, kinds, texts, rels, followed))
 
     def _put(self, url: str, columns: Sequence[Sequence[Any]]) -> int:
-        """Adds rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
+        """Add rows, but not those without a target: of 50 links of a page one or two, so these are taken out again."""
         place = start = len(self)
         for column, values in zip(self._columns, columns, strict=True):
             column.extend(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,13 +75,13 @@ class Progress:
         return json.dumps(noted).encode()
 
     def begin(self, log: int) -> Part:
-        """The part that grows from now on, where crawl.log has so many bytes."""
+        """Return the part that grows from now on, where crawl.log has so many bytes."""
         if not self.parts or self.parts[-1].end != log:
             self.parts.append(Part(log, log, 0))
         return self.parts[-1]
 
     def next_name(self, table: str) -> str:
-        """The name of the table's next file, which has never been used."""
+        """Return the name of the table's next file, which has never been used."""
         serial = self.serial[table] = self.serial.get(table, -1) + 1
         return f"{FOLDER}/{table}-{serial:05d}"
 
@@ -92,7 +92,7 @@ def where(jobdir: Path, name: str) -> Path | None:
 
 
 @dataclass(slots=True)
-class Made:
+class CrawlTable:
     """A table that crawls have made, named after its rows. `left_out`: what of it is in no file that is here."""
 
     table: str
@@ -101,27 +101,40 @@ class Made:
     is_cut: bool = False  # a crawl that does not run has rows in no finished file
 
     def add(self, crawl: Path) -> None:
-        """What one crawl has made, as of its last checkpoint if it has one."""
+        """Add what one crawl has made, as of its last checkpoint if it has one."""
         if not crawl.is_dir():
             self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
         noted, rows = self._noted(crawl)
-        names = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"{self.table}-*{PARQUET}")}
-        paths = {name: where(crawl, name) for name in sorted(names.union(noted))}
-        self.files += [path for path in paths.values() if path is not None]
+        here = {path.relative_to(crawl).as_posix() for path in (crawl / FOLDER).glob(f"{self.table}-*{PARQUET}")}
+        gone = []
+        for name in sorted(here.union(noted)):
+            path = where(crawl, name)
+            if path is None:
+                gone.append(name)
+            else:
+                self.files.append(path)
         if rows:
-            runs = is_locked(crawl)
-            self.is_cut = self.is_cut or not runs
-            why = "the crawl runs" if runs else "resume the crawl, which finishes them"
-            number = count(rows, self.table.removesuffix("s"))
-            self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
-        if gone := [name for name, path in paths.items() if path is None]:
-            stored = elsewhere(crawl)
-            places = addresses(stored[name] for name in gone if name in stored)
-            why = f"in the store ({places})" if places else "no longer here"
-            self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
+            self._leave_out_rows(crawl, rows)
+        if gone:
+            self._leave_out_files(crawl, gone)
+
+    def _leave_out_rows(self, crawl: Path, rows: int) -> None:
+        """Note that so many rows are in no finished file."""
+        runs = is_locked(crawl)
+        self.is_cut = self.is_cut or not runs
+        why = "the crawl runs" if runs else "resume the crawl, which finishes them"
+        number = count(rows, self.table.removesuffix("s"))
+        self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
+
+    def _leave_out_files(self, crawl: Path, gone: Sequence[str]) -> None:
+        """Note that these finished files are not here, and where they are if an object store has them."""
+        stored = elsewhere(crawl)
+        places = addresses(stored[name] for name in gone if name in stored)
+        why = f"in the store ({places})" if places else "no longer here"
+        self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
-        """The names of the files that are finished, and how many rows are in none of them."""
+        """Return the names of the files that are finished, and how many rows are in none of them."""
         with suppress(StoreError, ValueError, TypeError, KeyError):  # of a damaged state: `scrapy verify` says more
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)

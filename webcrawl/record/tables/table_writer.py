@@ -26,7 +26,7 @@ from webcrawl.net.shortage import is_ours
 from webcrawl.record.tables import parquet
 from webcrawl.record.tables.columns import SCHEMAS, Row, change_row, columns_of, document_row, host_row, page_row
 from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
-from webcrawl.record.tables.rows import Ended, LinkRows, Repeated
+from webcrawl.record.tables.rows import EndedUrl, LinkRows, RepeatedColumn
 from webcrawl.record.tables.table_files import CHANGES, DOCUMENTS, FOLDER, ROWS, STATE, Progress, Stream
 from webcrawl.store.crawldb import CrawlDB, is_damage
 from webcrawl.store.disk import Disk
@@ -194,7 +194,7 @@ class TableWriter:
             self._part.rows += len(rows)
             self.write(table, columns_of(table, rows))
 
-    def write(self, table: str, columns: Iterable[Sequence[Any] | Repeated]) -> None:
+    def write(self, table: str, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> None:
         """Append rows that are no lines of crawl.log, given as one sequence of values per column."""
         if table not in self._growing:
             name = self.progress.next_name(table)
@@ -322,7 +322,7 @@ class Tables(TableWriter):
             lambda urls, columns: self.write("links", (urls, *columns)), follows_redirect, max_length, left_out
         )
         self._page: Page | None = None  # whose end is heard next
-        self._last: Ended | None = None  # its row is not made yet
+        self._last: EndedUrl | None = None  # its row is not made yet
 
     def visit(self, page: Page) -> None:
         """The page of the exchange whose end is heard next."""
@@ -334,7 +334,7 @@ class Tables(TableWriter):
         page, self._page = self._page, None
         if page is not None and (exchange is None or page.exchange is not exchange):
             page = None
-        self._last = Ended(link, outcome, exchange, page, self._clock())
+        self._last = EndedUrl(link, outcome, exchange, page, self._clock())
 
     def _settle(self) -> None:
         end, self._last = self._last, None

@@ -118,7 +118,7 @@ class _Stored(io.RawIOBase):
 
 
 def name_of(path: Path) -> str:
-    """The name of a file, the same while it is written and once it is finished."""
+    """Return the name of a file, the same while it is written and once it is finished."""
     return str(path.resolve()).removesuffix(OPEN)
 
 

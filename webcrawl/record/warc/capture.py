@@ -211,7 +211,7 @@ class Captures:
         return found
 
     def _referred(self, exchange: Exchange, digest: str) -> str:
-        """The digest of the payload that a revisit record refers to; empty if it is not known.
+        """Return the digest of the payload that a revisit record refers to; empty if it is not known.
 
         Of a page fetched again only the decoded body is known to be the same.
         """
@@ -290,7 +290,7 @@ def _payload_type(exchange: Exchange) -> str:
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
-    """True if the payload digest must be left out of the response record.
+    """Return whether the payload digest must be left out of the response record.
 
     The standard's digest is of the payload without transfer coding (6.3.2), but `warcio check` and `fastwarc check -p`
     include the coding. The metadata record has the digest of such a response.
@@ -299,7 +299,7 @@ def _is_transfer_coded(exchange: Exchange) -> bool:
 
 
 def _lacks_digest(exchange: Exchange) -> bool:
-    """True if the record cannot have a payload digest."""
+    """Return whether the record cannot have a payload digest."""
     return exchange.state.withheld is not None or _is_transfer_coded(exchange)
 
 
@@ -388,7 +388,7 @@ class Press:
             yield capture
 
     def close(self) -> None:
-        """Ends the thread; what is not fetched is lost. A second call does nothing."""
+        """End the thread; what is not fetched is lost. A second call does nothing."""
         self._worker.close()
 
 

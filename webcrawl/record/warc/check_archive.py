@@ -13,7 +13,7 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.sniffing import UNNAMED
-from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, Unpacked
+from webcrawl.record.warc.unpacking import GZIP, GZIPPED, Form, Place, Torn, UnpackedStream
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check, stamp
@@ -44,7 +44,7 @@ def check_archive(
     Yields also each place where the index says something else.
     """
     at, info, first, sound = 0, "", True, True
-    members = Unpacked(file, OURS, length)
+    members = UnpackedStream(file, OURS, length)
     while at < length:
         try:
             members.seek(Place(at, 0))
@@ -78,7 +78,7 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     return fields["WARC-Record-ID"] if first else info
 
 
-def _record(member: Unpacked) -> dict[str, str]:
+def _record(member: UnpackedStream) -> dict[str, str]:
     """The fields of a record; Torn if anything in it is wrong."""
     fields = _fields(member.until(END_OF_FIELDS, LONGEST))
     kind, wanted = fields["WARC-Type"], fields.get("WARC-Payload-Digest", "")
@@ -92,7 +92,7 @@ def _record(member: Unpacked) -> dict[str, str]:
     return fields
 
 
-def _rest(member: Unpacked) -> bytes:
+def _rest(member: UnpackedStream) -> bytes:
     """What is left of a member, as far as it has to be read to see that it is too much."""
     rest = b""
     while len(rest) <= len(BETWEEN) and (piece := member.read(PIECE)):
@@ -100,7 +100,7 @@ def _rest(member: Unpacked) -> bytes:
     return rest
 
 
-def _digests(member: Unpacked, length: int, *, with_head: bool) -> tuple[str, str]:
+def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[str, str]:
     """The digests of the block, and of the part after the HTTP head."""
     block, payload, head, left = sha1(usedforsecurity=False), sha1(usedforsecurity=False), b"", length
     while left:
@@ -135,7 +135,7 @@ def _fields(head: bytes) -> dict[str, str]:
 
 
 def _head(block: bytes) -> int:
-    """The length of the HTTP head of a block."""
+    """Return the length of the HTTP head of a block."""
     end = END_OF_HEAD.search(block)
     return end.end() if end is not None else len(block)
 
@@ -187,7 +187,7 @@ class Index:
         return crc
 
     def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
-        """Yields the line for this record of the archive if it says something else, or that there is none.
+        """Yield the line for this record of the archive if it says something else, or that there is none.
 
         The digest of a response with a transfer coding is not among its fields: there only the checksum tells.
         """
@@ -203,6 +203,6 @@ class Index:
             yield DamagedFile(self._path, place, f"not what the record at byte {at} of {self._archive} says")
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Yields the lines for which the archive had no record."""
+        """Yield the lines for which the archive had no record."""
         for at, (place, *_) in self._lines.items():
             yield DamagedFile(self._path, place, f"{self._archive} has no such record at byte {at}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from webcrawl.record.warc.archive_files import opened
-from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, Unpacked, form_of
+from webcrawl.record.warc.unpacking import GZIPPED, PIECE, PLAIN, Form, Place, Torn, Unpackable, UnpackedStream, form_of
 
 LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
 START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
@@ -33,7 +33,7 @@ class NotWarc(Exception):  # noqa: N818 - reads as what it is
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class SkippedRange:
     """A damaged place, and how much of the file was skipped."""
 
     at: int
@@ -76,7 +76,7 @@ class Record:
         return found
 
     def names(self, other: str, *fields: str) -> bool:
-        """True if one of these fields refers to the record with this identifier."""
+        """Return whether one of these fields refers to the record with this identifier."""
         return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)
 
 
@@ -91,7 +91,7 @@ class Records:
         self,
         path: Path,
         most: int,
-        on_lost: Callable[[Lost], None],
+        on_lost: Callable[[SkippedRange], None],
         place: Place | None = None,
         size: int | None = None,
         file: BinaryIO | None = None,
@@ -105,7 +105,7 @@ class Records:
             whole = self._file.seek(0, 2)
             self.size = whole if size is None else min(size, whole)
             form = _form(self._file, path)
-            self._unpacked = Unpacked(self._file, form, self.size)
+            self._unpacked = UnpackedStream(self._file, form, self.size)
             self._is_packed = form is not PLAIN
             self._is_gzip = form is GZIPPED
             if place is None:
@@ -212,7 +212,7 @@ class Records:
         return b"".join(parts)
 
     def _skip(self, torn: Torn) -> None:
-        """Goes to the next record: in what can be unpacked of the member, or else to the next member."""
+        """Go to the next record: in what can be unpacked of the member, or else to the next member."""
         begin = self.place
         if not self._found(torn, begin):
             self.place = Place(self.size, 0)
@@ -221,10 +221,10 @@ class Records:
         at, size = begin.offset, self.place.offset - begin.offset
         if not self._is_packed:
             at, size = sum(begin), sum(self.place) - sum(begin)
-        self._on_lost(Lost(at, str(torn), size))
+        self._on_lost(SkippedRange(at, str(torn), size))
 
     def _found(self, torn: Torn, begin: Place) -> bool:
-        """True if a record follows in what can be unpacked."""
+        """Return whether a record follows in what can be unpacked."""
         unpacked = self._unpacked
         if isinstance(torn, Unpackable):
             return False

@@ -121,7 +121,7 @@ class _Part:
     left: int = 0
 
 
-class Unpacked:
+class UnpackedStream:
     """The unpacked bytes of a file from one place on, up to byte `end` of the file."""
 
     def __init__(self, file: BinaryIO, form: Form, end: int) -> None:
@@ -129,7 +129,7 @@ class Unpacked:
         self.seek(Place(form.begin, 0))
 
     def seek(self, place: Place) -> None:
-        """Goes to a place; Torn if nothing can be unpacked there."""
+        """Go to a place; Torn if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = self._data = b""
@@ -177,27 +177,33 @@ class Unpacked:
         return False
 
     def cross(self) -> bool:
-        """Begins the next member; False at the end of the file."""
+        """Begin the next member, and return True; False at the end of the file. Raise Unpackable if it is none."""
         magic = self._form.magic
-        if not magic and self._coding is not None:
+        is_plain = not magic  # a file that is not compressed is one member
+        if is_plain and self._coding is not None:
             return False
-        while True:
-            if len(self._packed) < HEADER:
-                self._packed += self._read()
-            if not self._packed:
-                return False
-            if magic != FRAME or not SKIPPED.match(self._packed):
-                break
+        self._fill()
+        while magic == FRAME and SKIPPED.match(self._packed):
             self._skip_frame()
-        if magic and not self._packed.startswith(magic):
+            self._fill()
+        if not self._packed:
+            return False
+        if not self._packed.startswith(magic):
             self._coding = None
-            short = len(self._packed) < len(magic) and magic.startswith(self._packed)
-            other = "not a zstd frame" if magic == FRAME else "not a gzip member"
-            raise Unpackable("the file ends within a record" if short else other, ends=short)
+            raise self._not_a_member(magic)
         part = _Part(self._at - len(self._packed))
         self._parts = [*(one for one in self._parts if one.left), part]
         self._coding = self._form.new()
         return True
+
+    def _fill(self) -> None:
+        if len(self._packed) < HEADER:
+            self._packed += self._read()
+
+    def _not_a_member(self, magic: bytes) -> Unpackable:
+        if magic.startswith(self._packed):
+            return Unpackable("the file ends within a record", ends=True)
+        return Unpackable("not a zstd frame" if magic == FRAME else "not a gzip member")
 
     def _skip_frame(self) -> None:
         begin = self._at - len(self._packed)
@@ -214,7 +220,7 @@ class Unpacked:
         return data
 
     def blank(self) -> bool:
-        """Skips empty lines between records; False at the end of the file."""
+        """Skip empty lines between records; False at the end of the file."""
         while self.ended():
             if not self.cross():
                 return False
@@ -235,7 +241,7 @@ class Unpacked:
         return data
 
     def begins(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """True if the next bytes, of which the mark wants `size`, are these; nothing is taken."""
+        """Return whether the next bytes, of which the mark wants `size`, are these; nothing is taken."""
         while len(self._data) < size and (self.more() or self.cross()):
             pass
         return mark.match(self._data) is not None
@@ -264,7 +270,7 @@ class Unpacked:
         return self._end - self._at + len(self._packed) + len(self._data)
 
     def find(self, mark: re.Pattern[bytes], size: int) -> bool:
-        """Skips to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
+        """Skip to the mark's first group; False if it is in none of the members that follow. It has `size` bytes."""
         while True:
             found = mark.search(self._data)
             if found is not None:

@@ -180,17 +180,17 @@ class WarcWriter:
     # -- the checkpoint, if there is a press
 
     def prepare(self) -> Iterator[None]:
-        """Lets the thread compress what it has."""
+        """Let the thread compress what it has."""
         if self._press is not None:
             yield from self._press.until_done()
             self._put_all(self._press.ready())
 
     def save(self) -> None:
-        """Writes all that was taken: what follows this checkpoint is not to be archived again."""
+        """Write all that was taken: what follows this checkpoint is not to be archived again."""
         self._settle()
 
     def _show(self) -> None:
-        """Waits for little only: of a busy crawl what is ready is written, of another one all."""
+        """Wait for little only: of a busy crawl what is ready is written, of another one all."""
         if self._press is not None:
             self._press.push()
             self._put_all(self._press.rest() if self._press.size <= BATCH else self._press.ready())

@@ -153,7 +153,7 @@ class Command(CrawlCommand):
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Runs the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
+        """Run the checks here, where Scrapy has logged nothing yet, so that the line stands alone."""
         try:
             self._prepare(args, opts)
         except KeyboardInterrupt:
@@ -202,7 +202,7 @@ class Command(CrawlCommand):
             apply(opts, self.settings, self._start, words)
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Raises CannotStart for whatever can be wrong before the start."""
+        """Raise CannotStart for whatever can be wrong before the start."""
         from webcrawl.adapter.preflight import preflight  # noqa: PLC0415
 
         if self.begins_from_urls:
@@ -283,7 +283,7 @@ def _line(error: BaseException) -> str:
 
 
 def _tell(line: str, log: Any) -> None:
-    """Writes to standard error, and to the log file, which is all that scrapyd shows of a job."""
+    """Write to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
         with suppress(OSError), Path(log).open("a", encoding="utf-8") as file:  # standard error has it

@@ -81,13 +81,13 @@ class Command(ToolCommand):
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
         """The sites that are left alone, also of a crawl that does not run: as of its last checkpoint."""
-        from webcrawl.tools.optout_records import Saved  # noqa: PLC0415 - Scrapy imports every command for any
+        from webcrawl.tools.optout_records import SavedRecords  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
             return self._asked_crawl(jobdir, "excluded", words)
         except NotRunning as error:
             try:
-                saved = Saved(Path(jobdir))
+                saved = SavedRecords(Path(jobdir))
             except (StoreError, OSError) as damage:
                 raise CommandError(str(damage)) from damage
             if not saved.found:
@@ -136,7 +136,7 @@ def _ask_hive(settings: BaseSettings, place: str, patience: float, stdin: IO[byt
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> Answer:
-    """The answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
+    """Return the answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415
     from webcrawl.tools.why.answer import why  # noqa: PLC0415
 

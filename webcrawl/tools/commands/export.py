@@ -29,7 +29,7 @@ from webcrawl.tools.tool_command import CommandGroup, ToolCommand, complain, say
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-    from webcrawl.record.tables.table_files import Made
+    from webcrawl.record.tables.table_files import CrawlTable
     from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
@@ -96,7 +96,7 @@ class Documents(ToolCommand):
         shutil.rmtree(scratch)
         say(f"{target}: {how}{count(rows, 'document')}")
 
-    def _tell_left_out(self, made: Mapping[str, Made]) -> None:
+    def _tell_left_out(self, made: Mapping[str, CrawlTable]) -> None:
         """Of what is left out a line each; exit status 1 if nobody is about to finish it."""
         for source, its in made.items():
             if not (its.files or its.left_out):
@@ -106,7 +106,7 @@ class Documents(ToolCommand):
             self.exitcode = self.exitcode or int(its.is_cut)
 
     def _make(self, sources: list[str], scratch: Path) -> None:
-        """Makes documents of archives in this folder. ValueError if not all are read."""
+        """Make documents of archives in this folder. ValueError if not all are read."""
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
 
         _note(sources, scratch / SOURCES)
@@ -137,11 +137,11 @@ def _crawls(folder: Path) -> Iterator[Path]:
             yield from crawls_of(folder)
 
 
-def _made_by(crawls: Iterable[Path]) -> Made:
+def _made_by(crawls: Iterable[Path]) -> CrawlTable:
     """All documents that these crawls have made."""
-    from webcrawl.record.tables.table_files import Made  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
 
-    made = Made("documents")
+    made = CrawlTable("documents")
     for crawl in crawls:
         made.add(crawl)
     return made
@@ -159,7 +159,7 @@ def _forgotten(crawls: list[Path]) -> Forgotten:
 
 
 def _note(sources: list[str], note: Path) -> None:
-    """Notes of what archives documents are made here. ValueError: there are those of others already."""
+    """Note of what archives documents are made here. ValueError: there are those of others already."""
     asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
     if note.exists() and note.read_bytes() != asked:
         raise ValueError(f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it")

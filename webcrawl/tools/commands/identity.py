@@ -229,7 +229,7 @@ TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples
 
 
 def who(settings: BaseSettings, why: str, networks: Sequence[Network] = ()) -> Who:
-    """Raises SettingError. BOT_KEY is not read: the page is made where the key need not be."""
+    """Raise SettingError. BOT_KEY is not read: the page is made where the key need not be."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks import read  # noqa: PLC0415 - as above

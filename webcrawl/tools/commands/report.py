@@ -70,7 +70,7 @@ def default_terms() -> Mapping[str, str]:
 
 
 def _target(jobdir: Path, name: str | None) -> Path:
-    """The path to write to; OSError if nothing may be written there."""
+    """Return the path to write to; OSError if nothing may be written there."""
     path = jobdir / NAME if name is None else Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder, not a file to write to")

@@ -108,7 +108,7 @@ def _as_text(total: int, answers: Iterable[Answer]) -> None:
 
 
 def _marked(snippet: Snippet) -> str:
-    """The words in bold; what the page's text has of a terminal's language is spelled out."""
+    """Return the words in bold; what the page's text has of a terminal's language is spelled out."""
     text, ranges = snippet
     pieces, at = [], 0
     for start, end in ranges:

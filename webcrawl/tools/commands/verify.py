@@ -37,7 +37,7 @@ class Command(ToolCommand):
 
 
 def verified(jobdir: str, *, as_json: bool = False) -> int:
-    """Prints what is found in a crawl or a hive; returns the exit status."""
+    """Print what is found in a crawl or a hive, and return the exit status."""
     from webcrawl.tools.verify_crawl import verify  # noqa: PLC0415 - as above
     from webcrawl.tools.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 

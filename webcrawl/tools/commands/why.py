@@ -99,7 +99,7 @@ def _json(value: Any) -> str:
 
 
 def _lines(name: str) -> list[str]:
-    """The URLs of a file, one per line; OSError if it cannot be read."""
+    """Return the URLs of a file, one per line; OSError if it cannot be read."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip()]

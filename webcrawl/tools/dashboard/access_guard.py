@@ -59,18 +59,18 @@ class Guard:
         return hmac.new(self.token.encode(), b"forms", sha256).hexdigest()
 
     def address(self) -> str:
-        """The address to open in a browser, once."""
+        """Return the address to open in a browser, once."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - all addresses are none
         return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
 
     def knows_host(self, header: str | None) -> bool:
-        """True if the Host header names us: an attacker's name is none of these, wherever it leads."""
+        """Return whether the Host header names us: an attacker's name is none of these, wherever it leads."""
         name, port = http_answerer.split_host(header or "")
         return port == self.port and http_answerer.is_own_name(name, self._host)
 
     def knows_origin(self, headers: Mapping[str, str]) -> bool:
-        """True if a page of ours sent this form, as far as the browser says."""
+        """Return whether a page of ours sent this form, as far as the browser says."""
         origin, fetched = headers.get("Origin"), headers.get("Sec-Fetch-Site")
         if fetched not in (None, "same-origin", "none"):  # another port of this host is `same-site`
             return False

@@ -36,32 +36,42 @@ def nowhere(name: str, text: str) -> str | None:
 
 
 def answered(answer: Any, link: Link = nowhere, depth: int = 0) -> Html:
-    """Bounded, however large the answer is."""
-    if depth == MOST_DEPTH or not isinstance(answer, (Mapping, list, tuple)):
+    """Return a command's answer as HTML. Its length is bounded, however large the answer is."""
+    if depth == MOST_DEPTH or not _has_parts(answer):
         return tag("p", said(answer), class_="answer")
     if isinstance(answer, Mapping):
         return _figures(answer, link, depth)
-    if answer and all(isinstance(one, Mapping) for one in answer):
-        return table(answer, link)
+    return _items(answer, link, depth)
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, (Mapping, list, tuple))
+
+
+def _items(answer: Sequence[Any], link: Link, depth: int) -> Html:
+    """Return a list: a table of mappings, a line of plain values, or an item for each of what is mixed."""
     if not answer:
         return tag("p", NOTHING, class_="note")
-    if not any(isinstance(one, (Mapping, list, tuple)) for one in answer):
-        return tag("p", ", ".join(map(said, answer[:MOST_ROWS])), class_="answer")
-    return tag("ul", *(tag("li", answered(one, link, depth + 1)) for one in answer[:MOST_ROWS]), _more(len(answer)))
+    if all(isinstance(item, Mapping) for item in answer):
+        return table(answer, link)
+    first = answer[:MOST_ROWS]
+    if not any(map(_has_parts, answer)):
+        return tag("p", ", ".join(map(said, first)), class_="answer")
+    return tag("ul", *(tag("li", answered(item, link, depth + 1)) for item in first), _more(len(answer)))
 
 
 def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
-    """Figures side by side, without those that are nothing; what is larger comes below, under its name."""
+    """Return plain figures side by side, then what has parts, under its name. Empty figures are left out."""
     some = {name: value for name, value in answer.items() if value is not None and value not in ("", [], {})}
-    plain = {name: value for name, value in some.items() if not isinstance(value, (Mapping, list, tuple))}
-    rows = [tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))) for name, value in plain.items()]
-    rest = [
-        join(tag("h3", words(name)), answered(value, link, depth + 1))
-        for name, value in some.items()
-        if name not in plain
-    ]
     if not some:
         return tag("p", NOTHING, class_="note")
+    rows = []
+    rest = []
+    for name, value in some.items():
+        if _has_parts(value):
+            rest.append(join(tag("h3", words(name)), answered(value, link, depth + 1)))
+        else:
+            rows.append(tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))))
     return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
 
 
@@ -110,7 +120,7 @@ def said(value: Any) -> str:
 
 
 def words(name: object) -> str:
-    """The name of a figure as people write it."""
+    """Return the name of a figure as people write it."""
     text = " ".join(CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" "))
     return text[:1].upper() + text[1:] if "://" not in text else text
 
@@ -188,7 +198,7 @@ def _form(shown: Shown, command: Command, host: str) -> Html:
 
 
 def sure_content(shown: Shown, order: Order, back: str) -> Html:
-    """Asks once more before something is done that cannot be taken back."""
+    """Ask once more before something is done that cannot be taken back."""
     form = shown.site.form(
         shown.at("commands"),
         hidden("words", shlex.join(order.words)),
@@ -240,7 +250,7 @@ class Ordering:
         return name
 
     def said(self, shown: Shown, name: str) -> Html | None:
-        """The answer of this name, if it is known."""
+        """Return the answer of this name, if it is known."""
         if name not in self._kept:
             return None
         order, answer, failed = self._kept[name]

@@ -14,7 +14,7 @@ from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.crawls import Known, Sample, saved_at, told
+from webcrawl.tools.dashboard.crawls import Sample, WatchedCrawl, saved_at, told
 from webcrawl.tools.dashboard.frame import Parts, Site, badge, button, choice, hidden, page, part, top
 from webcrawl.tools.report.elements import Cell, Column, note, section, table, tiles
 from webcrawl.tools.report.report_source import free_bytes
@@ -27,7 +27,7 @@ class Shown:
     """One crawl at one moment."""
 
     site: Site
-    known: Known
+    known: WatchedCrawl
     sample: Sample
     moments: Sequence[Moment]
 
@@ -35,7 +35,7 @@ class Shown:
         return self.site.at("c", self.known.id, *parts, **query)
 
     def link(self, name: str, text: str) -> str | None:
-        """The address of what is known of a URL or host in an answer; `name` is its column."""
+        """Return the address of what is known of a URL or host in an answer; `name` is its column."""
         if "://" in text[:12]:
             return self.at("why", url=text)
         return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
@@ -48,7 +48,7 @@ def crawls_page(site: Site, crawls: Sequence[Shown], where: str) -> str:
 
 
 def crawls_parts(crawls: Sequence[Shown], where: str) -> Parts:
-    """The parts that change of it."""
+    """Return the parts that change of it."""
     if not crawls:
         found = tag(
             "div",
@@ -128,7 +128,7 @@ def crawl_page(shown: Shown, tab: str, content: Html, events: str | None, said: 
 
 
 def common(shown: Shown) -> dict[str, Html]:
-    """The parts that every page of a crawl has."""
+    """Return the parts that every page of a crawl has."""
     return {"state": state(shown), "signs": warnings(shown)}
 
 
@@ -182,7 +182,7 @@ def warnings(shown: Shown) -> Html:
 
 
 def figures_part(shown: Shown) -> Html:
-    """The figures of the first tab as they are now; the report's sections follow them."""
+    """Return the figures of the first tab as they are now; the report's sections follow them."""
     number, runs = shown.sample.number, shown.sample.runs
     turns = shown.sample.turns
     at_work = (numbers.number(number("hosts")), "hosts in turn", "those with URLs in the back-end")

@@ -35,6 +35,7 @@ from webcrawl.tools.report.report_page import LiveReport
 Call = Callable[[], Coroutine[Any, Any, Any]]
 Ask = Callable[..., Any]  # of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
 TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
+MOST_URGENT_FIRST = ("silent", "running", "stopping", "paused", "killed", "new")  # states of a hive's drones
 AHEAD = 60.0  # seconds by which a moment may be later than now: the crawl's machine may have another clock
 
 
@@ -66,7 +67,7 @@ class Sample:
         return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
 
 
-def look(known: Known, ask: Ask) -> Sample:
+def look(known: WatchedCrawl, ask: Ask) -> Sample:
     """Asks a crawl, or each drone of a hive; it takes as long as the slowest of them."""
     if not known.drones:
         sample = _look(known.jobdir, ask)
@@ -108,20 +109,30 @@ def _left(jobdir: Path, now: float) -> Sample:
 
 
 def together(drones: Mapping[str, Sample]) -> Sample:
-    """A hive: the sums of its drones, and the state that most concerns an operator."""
+    """Return the sample of a hive: the sums of its drones, and the state that most concerns an operator."""
     samples = [*drones.values()]
-    plain = [{name: value for name, value in one.figures.items() if name != "statistics"} for one in samples]
+    states = {sample.state for sample in samples}
+    state = next((state for state in MOST_URGENT_FIRST if state in states), "stopped")
+    at = max((sample.at for sample in samples), default=time.time())
+    return Sample(at, state, _hive_figures(samples), _hive_note(samples, state), drones)
+
+
+def _hive_figures(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Return the sums. A figure that pages read is there, though no drone has it."""
+    plain = [{name: value for name, value in sample.figures.items() if name != "statistics"} for sample in samples]
     figures = {"mix": {}, "milliseconds": [], "levels": [], "in_force": [], "trouble": "", **merged(plain)}
     figures["mix"] = {kind: figures["mix"].get(kind, 0) for kind in KINDS}
-    states = [one.state for one in samples]
-    state = next(
-        (one for one in ("silent", "running", "stopping", "paused", "killed", "new") if one in states), "stopped"
-    )
-    away = [one for one in samples if one.runs]
-    note = f"{len(away)} of {len(samples)} drones run here" if 0 < len(away) < len(samples) else ""
-    if not away:
-        note = next((one.note for one in samples if one.state == state), "")
-    return Sample(max((one.at for one in samples), default=time.time()), state, figures, note, drones)
+    return figures
+
+
+def _hive_note(samples: Sequence[Sample], state: str) -> str:
+    """Return how many drones run if not all do, or the note of a drone in this state if none runs."""
+    running = sum(1 for sample in samples if sample.runs)
+    if not running:
+        return next((sample.note for sample in samples if sample.state == state), "")
+    if running < len(samples):
+        return f"{running} of {len(samples)} drones run here"
+    return ""
 
 
 def _saved(jobdir: Path) -> dict[str, Any]:
@@ -134,7 +145,7 @@ def _saved(jobdir: Path) -> dict[str, Any]:
 
 
 def saved_at(figures: Mapping[str, Any]) -> float | None:
-    """The time at which stats.json was written, of the figures that come from there."""
+    """Return the time at which stats.json was written, of the figures that come from there."""
     try:
         return datetime.fromisoformat(str(figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -168,16 +179,16 @@ SOCKET = "control.sock"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WatchedCrawl:
     """A crawl, or a hive with its drones. A browser knows it by its id alone, and never by a path."""
 
     id: str
     name: str
     jobdir: Path
-    drones: tuple[Known, ...] = ()
+    drones: tuple[WatchedCrawl, ...] = ()
 
     @property
-    def crawls(self) -> tuple[Known, ...]:
+    def crawls(self) -> tuple[WatchedCrawl, ...]:
         """Itself, or the drones of a hive."""
         return self.drones or (self,)
 
@@ -187,9 +198,9 @@ class Finder:
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
         self._given, self._root = given, root
-        self._by_id: dict[str, Known] = {}
+        self._by_id: dict[str, WatchedCrawl] = {}
 
-    def look(self) -> list[Known]:
+    def look(self) -> list[WatchedCrawl]:
         """All that are there now, by name."""
         if self._given:
             found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
@@ -199,18 +210,20 @@ class Finder:
         self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
         return found
 
-    def get(self, name: str) -> Known | None:
+    def get(self, name: str) -> WatchedCrawl | None:
         """The one with this id, among those that the last look found."""
         return self._by_id.get(name)
 
 
-def _known(jobdir: Path, name: str) -> Known:
+def _known(jobdir: Path, name: str) -> WatchedCrawl:
     try:
         hive = hive_of(jobdir)
         drones = crawls_of(jobdir) if hive is not None else []
     except (StoreError, OSError):  # hive.json cannot be read: what can be, is shown
         drones = []
-    return Known(_id(jobdir), name, jobdir, tuple(Known(_id(one), f"{name}/{one.name}", one) for one in drones))
+    return WatchedCrawl(
+        _id(jobdir), name, jobdir, tuple(WatchedCrawl(_id(one), f"{name}/{one.name}", one) for one in drones)
+    )
 
 
 def _id(jobdir: Path) -> str:
@@ -219,7 +232,7 @@ def _id(jobdir: Path) -> str:
 
 
 def is_jobdir(folder: Path) -> bool:
-    """True if a crawl or a hive lies here, or is just beginning."""
+    """Return True if a crawl or a hive lies here, or is just beginning."""
     return is_crawl(folder) or (folder / HIVE).exists() or (folder / SOCKET).exists()
 
 
@@ -233,20 +246,27 @@ def _below(root: Path) -> list[Path]:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Crawls below this folder, not those within another one; links to folders are not followed."""
-    left, looked = [(root, 0)], 0
-    while left and looked < MOST_FOLDERS:
-        folder, depth = left.pop(0)
-        looked += 1
+    """Yield the crawls below this folder, the nearest first; none within another crawl, none behind a symbolic link.
+
+    A folder that cannot be read is left out.
+    """
+    waiting = deque([(root, 0)])
+    visited = 0
+    while waiting and visited < MOST_FOLDERS:
+        folder, depth = waiting.popleft()
+        visited += 1
         try:
             if is_jobdir(folder) or (depth and hive_of(folder) is not None):
                 yield folder
             elif depth < DEEPEST:
-                with os.scandir(folder) as entries:
-                    names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-                left += [(folder / name, depth + 1) for name in names]
+                waiting += [(folder / name, depth + 1) for name in _folders_in(folder)]
         except (StoreError, OSError):
             continue
+
+
+def _folders_in(folder: Path) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 INTERVAL = 2.0  # seconds between two looks while a page is open
@@ -262,7 +282,9 @@ PATIENCE = 2.0  # seconds for which a page waits for the report
 class Watch:
     """Of one crawl or hive."""
 
-    def __init__(self, known: Known, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, known: WatchedCrawl, ask: Ask, executor: Executor, defaults: Mapping[str, str] | None = None
+    ) -> None:
         self.known = known
         self._ask, self._executor = ask, executor
         self._report = LiveReport(known.jobdir, [one.jobdir for one in known.crawls], defaults or {})

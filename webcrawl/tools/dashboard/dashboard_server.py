@@ -24,7 +24,7 @@ from webcrawl.net.http_answerer import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, Guard
 from webcrawl.tools.dashboard.commands import Ordering, sure_content
 from webcrawl.tools.dashboard.crawl_page import FIRST, TABS, Shown, common, crawl_page, crawls_page, crawls_parts
-from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Known, Watch
+from webcrawl.tools.dashboard.crawls import FRESH, INTERVAL, Ask, Finder, Watch, WatchedCrawl
 from webcrawl.tools.dashboard.frame import Parts, Site
 from webcrawl.tools.dashboard.tabs import LIVE, Contents, Why
 from webcrawl.tools.why.answer import why
@@ -52,7 +52,7 @@ class Server:
         self._defaults = defaults
         self._site = Site(guard.base, guard.form_token)
         self._contents, self._ordering, self._streams = Contents(ask, why), Ordering(), Streams()
-        self._finding: asyncio.Future[list[Known]] | None = None
+        self._finding: asyncio.Future[list[WatchedCrawl]] | None = None
         self._searched = 0.0
         self._watches: dict[str, Watch] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
@@ -82,14 +82,14 @@ class Server:
 
     # -- all crawls
 
-    async def _found(self) -> list[Known]:
+    async def _found(self) -> list[WatchedCrawl]:
         """Those there are, or were a moment ago: folders are not searched for each page anew."""
         if self._finding is None or (self._finding.done() and time.monotonic() - self._searched > FRESH):
             self._searched = time.monotonic()
             self._finding = asyncio.get_running_loop().run_in_executor(self._executor, self._finder.look)
         return await asyncio.shield(self._finding)
 
-    def _watch(self, known: Known) -> Watch:
+    def _watch(self, known: WatchedCrawl) -> Watch:
         watch = self._watches.get(known.id)
         if watch is None or watch.known != known:  # a hive may have got another drone
             watch = self._watches[known.id] = Watch(known, self._ask, self._executor, self._defaults)

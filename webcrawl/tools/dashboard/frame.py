@@ -29,7 +29,7 @@ class Site:
     form_token: str
 
     def at(self, *parts: str, **query: str | None) -> str:
-        """The address of a page; parts and values may be anything."""
+        """Return the address of a page; parts and values may be anything."""
         path = "/".join(quote(part, safe="") for part in parts)
         given = {name: value for name, value in query.items() if value}
         return f"{self.base}/{path}{'?' if given else ''}{urlencode(given, errors='replace')}"
@@ -63,7 +63,7 @@ def part(name: str, content: Child) -> Html:
 
 
 def top(site: Site, *crumbs: Child) -> Html:
-    """The line at the top: where one is."""
+    """Return the line at the top: where one is."""
     home = tag("a", tag("span", class_="mark", aria_hidden="true"), "webcrawl", href=site.at(), class_="home")
     updates = tag("span", id="updates")
     return tag("div", home, *crumbs, updates, class_="top")

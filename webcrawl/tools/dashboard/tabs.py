@@ -67,7 +67,7 @@ class Contents:
         return join(now, *report)
 
     async def parts(self, watch: Watch, shown: Shown, tab: str, query: Mapping[str, str]) -> Parts:
-        """The parts that change of a page that stays open: what is so now, and what the report says."""
+        """Return the parts that change of a page that stays open: what is so now, and what the report says."""
         now = await self._now(watch, shown, tab, query)
         if tab not in REPORTED:
             return {"now": now}
@@ -96,7 +96,7 @@ class Contents:
         return figures_part(shown)
 
     async def _asked(self, watch: Watch, shown: Shown, name: str, *words: str) -> tuple[Any, str]:
-        """The answer of a crawl to a command that only asks, or why there is none."""
+        """Return the answer of a crawl to a command that only asks, or why there is none."""
         if not shown.sample.answers:
             return None, "The crawl does not run, or does not answer."
         try:
@@ -127,7 +127,7 @@ class Contents:
 
 
 def _by_drone(found: Any) -> Any:
-    """The answer of a hive, if each drone has said something: by its name."""
+    """Return the answer of a hive, if each drone has said something: by its name."""
     rows = found.get("drones") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "answer" in row for row in rows):
         return found
@@ -148,7 +148,7 @@ async def _lines(watch: Watch, name: str, find: str) -> list[str]:
 
 
 def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
-    """The last lines of a log that have this text in them, the latest first."""
+    """Return the last lines of a log that have this text in them, the latest first."""
     if name not in LOGS:
         return []
     try:
@@ -164,7 +164,7 @@ def tail(jobdir: Path, name: str, wanted: str, most: int) -> list[str]:
 
 
 def _of(given: str | None, allowed: Iterable[str]) -> str:
-    """The word that was asked for, if it is one of these; else the first."""
+    """Return the word that was asked for, if it is one of these; else the first."""
     first, *others = allowed
     return given if given is not None and given in others else first
 

@@ -93,7 +93,7 @@ def copies(source: Source, distance: int = DISTANCE) -> Html:
 
 
 def _near(source: Source, distance: int) -> Html | None:
-    """The number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
+    """Return the number of pages nearly the same as another one, of a crawl that noted their fingerprints."""
     logs = [(crawl.jobdir / NEAR, crawl.outputs[NEAR]) for crawl in source.crawls if NEAR in crawl.outputs]
     if not logs:
         return None

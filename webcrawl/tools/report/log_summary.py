@@ -92,7 +92,7 @@ class SeedTable:
         return at
 
     def outcomes(self) -> Counter[int]:
-        """The number of seeds by their status."""
+        """Return the number of seeds by their status."""
         return Counter(self._status)
 
     def rows(self, most: int) -> list[SeedRow]:
@@ -216,7 +216,7 @@ class Log:
 
 
 def _keep(heap: list[Extreme], one: Extreme) -> int:
-    """Keeps the largest; returns from which number on one belongs to them."""
+    """Keep the largest, and return from which number on one belongs to them."""
     if len(heap) < MOST:
         heappush(heap, one)
         return 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import PurePosixPath
 
 from webcrawl.base import numbers
@@ -26,7 +27,7 @@ MOST = 240  # points of a line: what a screen can show
 
 
 def overview(source: Source, log: Log) -> Html:
-    """The numbers that are asked for first."""
+    """Return the numbers that are asked for first."""
     statistics, state = source.statistics, source.state
     hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
     about = "about " if statistics.hosts.level else ""
@@ -142,14 +143,9 @@ def _cut(source: Source) -> Iterator[Html]:
 
 
 def wrong(source: Source) -> Html:
-    """Failures and flaws by kind: once per attempt, so that what was tried again counts again."""
-    counted = {name: many for name, many in source.counters.items() if name.startswith(counter_words.KINDS) and many}
-    rows: list[list[Cell]] = []
-    for group, names in counter_words.WRONG.items():
-        rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
-    rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
+    """Return the section of failures and flaws, with what was left out."""
     parts = [note(f"Nothing was fetched: {line}.") for line in source.stats.get(stats_file.UNREACHED) or ()]
-    if rows:
+    if rows := _failures(source.counters):
         head = [Column("Where"), Column("What"), Column("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
     parts += _notes(source, WRONG)
@@ -160,6 +156,16 @@ def wrong(source: Source) -> Html:
         right = "every answer was a whole page or a redirect, and nothing was left out but what is out of scope"
         parts.append(note(f"Nothing went wrong: {right}."))
     return section("wrong", "What went wrong", join(*parts))
+
+
+def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
+    """Return a row per kind of failure. A URL counts once per attempt."""
+    counted = {name: many for name, many in counters.items() if name.startswith(counter_words.KINDS) and many}
+    rows: list[list[Cell]] = []
+    for group, names in counter_words.WRONG.items():
+        rows += [[group, meaning, counted.pop(name)] for name, meaning in names.items() if name in counted]
+    rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
+    return rows
 
 
 MIB = 1 << 20
@@ -214,21 +220,21 @@ def _forecast(source: Source, written: int) -> Html:
         return note("No URL has ended yet, so nothing can be said of what the rest will need.")
     each = written / ended
     need = each * source.queued
-    text = (
+    forecast = (
         f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} that are queued would "
         f"need about {numbers.size(need)}, and the links that they lead to come on top."
     )
     if source.free is None:
-        return note(text)
-    least = _least(source.terms)
-    fits = "enough" if source.free - least >= need else "too little"
-    pauses = (
-        f"the crawl pauses at {numbers.size(least)} (MIN_FREE_DISK), so this is {fits}" if least else f"this is {fits}"
-    )
-    return note(f"{text} The disk has {numbers.size(source.free)} free; {pauses}.")
+        return note(forecast)
+    min_free = _min_free_bytes(source.terms)
+    verdict = "this is enough" if source.free - min_free >= need else "this is too little"
+    if min_free:
+        verdict = f"the crawl pauses at {numbers.size(min_free)} (MIN_FREE_DISK), so {verdict}"
+    return note(f"{forecast} The disk has {numbers.size(source.free)} free; {verdict}.")
 
 
-def _least(terms: Mapping[str, str]) -> int:
+def _min_free_bytes(terms: Mapping[str, str]) -> int:
+    """Return MIN_FREE_DISK in bytes, or that of its default if it is no number."""
     try:
         return int(float(terms.get("MIN_FREE_DISK", "1024")) * MIB)
     except ValueError:
@@ -236,14 +242,15 @@ def _least(terms: Mapping[str, str]) -> int:
 
 
 def terms(source: Source, defaults: Mapping[str, str]) -> Html:
-    """With which settings the crawl was last run."""
-    own = [name for name in source.terms if name == "spider" or name.startswith("-a ")]
-    changed = [
-        name for name, value in source.terms.items() if name not in own and name in defaults and defaults[name] != value
-    ]
-    extra = [name for name in source.terms if name not in own and name not in defaults]
-    rows: list[list[Cell]] = [[name, source.terms[name], ""] for name in own]
-    rows += [[name, source.terms[name], defaults.get(name, "none")] for name in sorted((*changed, *extra))]
+    """Return the section of the settings of the last run: the spider and its arguments, then what is no default."""
+    rows: list[list[Cell]] = []
+    settings: list[list[Cell]] = []
+    for name, value in source.terms.items():
+        if name == "spider" or name.startswith("-a "):
+            rows.append([name, value, ""])
+        elif defaults.get(name) != value:
+            settings.append([name, value, defaults.get(name, "none")])
+    rows += sorted(settings, key=itemgetter(0))
     if not rows:
         return section("settings", "Settings", note("The state does not say with which settings the crawl was run."))
     head = [Column("Setting"), Column("Value"), Column("Default")]

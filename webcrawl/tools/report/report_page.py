@@ -26,7 +26,7 @@ from webcrawl.tools.report.report_source import Source, read_source
 
 
 def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
-    """The page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts.
+    """Return the page on this crawl or hive; StoreError if the folder holds none. `defaults` of the settings are texts.
 
     Near-duplicates are pages whose fingerprints differ in at most `near` bits.
     """
@@ -185,7 +185,7 @@ class LiveReport:
         self._places = dict.fromkeys(self._logs, 0)
 
     def read(self) -> None:
-        """Reads the last checkpoint, and what came into the logs since the last time."""
+        """Read the last checkpoint, and what came into the logs since the last time."""
         try:
             left = self.read_logs()
             source = read_all(self._jobdir)

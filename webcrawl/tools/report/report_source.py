@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
 from itertools import chain
@@ -31,7 +31,7 @@ KNOWN = 50_000  # hosts set aside that are known by name
 T = TypeVar("T")
 
 
-class Waiting(NamedTuple):
+class WaitingHost(NamedTuple):
     """A host that is set aside or has many URLs."""
 
     name: str
@@ -41,7 +41,7 @@ class Waiting(NamedTuple):
     due: float  # when it is tried next; 0: it is in turn
 
 
-class Walled(NamedTuple):
+class BlockedHost(NamedTuple):
     """A host that is behind a wall."""
 
     name: str
@@ -61,16 +61,16 @@ class State:
     """Hosts and domains of a crawl or hive. `damaged` rows are left out: `scrapy verify` says which they are."""
 
     hosts: int = 0
-    aside: list[Waiting] = field(default_factory=list)  # those with most URLs
+    aside: list[WaitingHost] = field(default_factory=list)  # those with most URLs
     away: dict[str, int] = field(default_factory=dict)  # hosts that are set aside, as many as fit, and their status
-    queues: list[Waiting] = field(default_factory=list)  # the longest
+    queues: list[WaitingHost] = field(default_factory=list)  # the longest
     given_up: list[tuple[str, int]] = field(default_factory=list)
     given_up_by: Counter[int] = field(default_factory=Counter)
     domains: list[tuple[str, int, int]] = field(default_factory=list)  # over budget: URLs that wait, and its rank
     over_budget: tuple[int, int] = (0, 0)  # domains and URLs
     folded: tuple[int, int] = (0, 0)  # the same of URLs whose families bring nothing new
     damaged: int = 0
-    walls: list[Walled] = field(default_factory=list)  # those with most answers
+    walls: list[BlockedHost] = field(default_factory=list)  # those with most answers
     vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
     shut: set[str] = field(default_factory=set)  # their names, as many as fit
 
@@ -115,14 +115,14 @@ class State:
             self.vendors[wall.vendor] += 1
             if len(self.shut) < KNOWN:
                 self.shut.add(host.name)
-            walled = Walled(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead)
+            walled = BlockedHost(host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead)
             _keep(self.walls, walled, BY_ANSWERS)
         if not urls:
             return
         records: list[HostRow | OriginRow] = [host, *host.origins]  # some of its origins may fail alone
         worst = max(records, key=lambda record: record.failures)
         status = worst.failed.status if worst.failed is not None else 0
-        waiting = Waiting(host.name, urls, worst.failures, status, due)
+        waiting = WaitingHost(host.name, urls, worst.failures, status, due)
         _keep(self.queues, waiting, BY_URLS)
         if host.state == Place.ASIDE:
             _keep(self.aside, waiting, BY_URLS)
@@ -207,32 +207,37 @@ class Source:
         first = drones[0]
         clean = all(drone.clean for drone in drones)
         times = [drone.at for drone in drones]
-        urls, hosts = zip(*(drone.aside for drone in drones), strict=True)
+        free = [drone.free for drone in drones if drone.free is not None]
+        aside_urls, aside_hosts = zip(*(drone.aside for drone in drones), strict=True)
         whole = cls(
             jobdir=jobdir,
             key=first.key,
             statistics=joined([drone.statistics for drone in drones], first.key),
             complete=all(drone.complete for drone in drones),
-            counters=sum((drone.counters for drone in drones), Counter[str]()),
-            filtered=sum((drone.filtered for drone in drones), Counter[str]()),
-            frontier=sum((drone.frontier for drone in drones), Counter[str]()),
+            counters=_sum_of(drone.counters for drone in drones),
+            filtered=_sum_of(drone.filtered for drone in drones),
+            frontier=_sum_of(drone.frontier for drone in drones),
             terms=_terms(drones),
             seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,  # a seed is read by all, and belongs to one
             outputs={},
             state=State.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
-            aside=(sum(urls), sum(hosts)),
+            aside=(sum(aside_urls), sum(aside_hosts)),
             clean=clean,
             at=max(times) if clean else min(times),
-            free=min((drone.free for drone in drones if drone.free is not None), default=None),
+            free=min(free, default=None),
             stats=merged(_end_of(drone.stats) for drone in drones),
-            odd=[f"{drone.jobdir.name}: {one}" for drone in drones for one in drone.odd],
+            odd=[f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd],
             drones=[*drones],
             revisits=of_hive(drone.revisits for drone in drones),
         )
         if whole.statistics.hosts.level and len({drone.key for drone in drones}) > 1:
             whole.odd.append("the drones have different hash keys, so the figures of small hosts are wrong")
         return whole
+
+
+def _sum_of(counters: Iterable[Counter[str]]) -> Counter[str]:
+    return sum(counters, Counter())
 
 
 def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +252,7 @@ def _terms(drones: Sequence[Source]) -> dict[str, str]:
 
 
 def read_source(jobdir: Path) -> Source:
-    """Reads the last checkpoint; NoCrawl if there is nothing to read."""
+    """Read the last checkpoint; NoCrawl if there is nothing to read."""
     return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
 
 
@@ -293,7 +298,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> Source:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return how many bytes the disk of a folder has free, or None if nobody can say."""
+    """Return how many bytes are free on the disk of a folder, or None if the system does not tell."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

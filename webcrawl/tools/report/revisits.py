@@ -35,7 +35,7 @@ class Moment(NamedTuple):
     state: RevisitMoment
 
 
-class Announced(NamedTuple):
+class AnnouncingHost(NamedTuple):
     """A host whose listings announce changes."""
 
     host: str
@@ -48,7 +48,7 @@ class Revisits:
     """`past` is of one crawl in each list."""
 
     figures: RevisitFigures
-    hosts: list[Announced] = field(default_factory=list)  # those with most announcements
+    hosts: list[AnnouncingHost] = field(default_factory=list)  # those with most announcements
     past: list[list[Moment]] = field(default_factory=list)
 
 
@@ -82,7 +82,7 @@ def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
         yield from file.read(min(length, AT_ONCE)).splitlines()
 
 
-def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
+def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
     """Rows that are damaged are left out: `scrapy verify` names them."""
     if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
         return
@@ -90,7 +90,7 @@ def _hosts(snapshot: Snapshot) -> Iterator[Announced]:
         if rowcrc.agrees(rowcrc.of_host, row):
             announcer = Announcer.unpack(row[1])
             if announcer.tried:
-                yield Announced(row[0], announcer.tried, announcer.precision)
+                yield AnnouncingHost(row[0], announcer.tried, announcer.precision)
 
 
 def _past(found: Iterator[bytes]) -> list[Moment]:

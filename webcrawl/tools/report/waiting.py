@@ -185,7 +185,7 @@ def _budgets(source: Source) -> Html:
 
 
 def _of_domain(name: str) -> str:
-    """The domain of a row, and whether its URLs are folded."""
+    """Return the domain of a row, and whether its URLs are folded."""
     return f"{domain_of(name)}{' (folded)' if name.endswith(FAMILIES) else ''}"
 
 

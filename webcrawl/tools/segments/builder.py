@@ -31,7 +31,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
-from webcrawl.tools.segments.left import Building, Left, TableReader, crawled
+from webcrawl.tools.segments.left import EarlierCrawl, SegmentCrawl, TableReader, crawled
 from webcrawl.tools.segments.segment import Cut, Pool, cut
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -63,7 +63,7 @@ class Builder:
         self,
         folder: Path,
         values: Mapping[str, Any],
-        first: Left | None = None,
+        first: EarlierCrawl | None = None,
         disk: Disk | None = None,
         store: str = "",
     ) -> None:
@@ -84,8 +84,8 @@ class Builder:
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             self._ready = Event()
             around = Surroundings(on_ready=self._ready.set)
-            crawl, _ = assemble(values, around, spider=SPIDER, kind=Building, db=db)
-            assert isinstance(crawl, Building)  # noqa: S101 - as asked for
+            crawl, _ = assemble(values, around, spider=SPIDER, kind=SegmentCrawl, db=db)
+            assert isinstance(crawl, SegmentCrawl)  # noqa: S101 - as asked for
             self._crawl = crawl
             opened.callback(crawl.close)
             self._db = db
@@ -107,7 +107,7 @@ class Builder:
         self._closing.close()
 
     def _sweep(self) -> None:
-        """Removes segments that no checkpoint counts."""
+        """Remove segments that no checkpoint counts."""
         for path in self.folder.iterdir():
             match = NAME.fullmatch(path.name)
             if match and (match[2] or int(match[1]) > self.number):
@@ -121,7 +121,7 @@ class Builder:
         self.lost += number
         self._db.set(LOST, b"%d" % self.lost)
 
-    def read(self, crawls: Sequence[Left]) -> None:
+    def read(self, crawls: Sequence[EarlierCrawl]) -> None:
         """Read what these crawls have left since the last time: all that they requested, then all that they found."""
         for left in crawls:
             self._meet(left)
@@ -135,7 +135,7 @@ class Builder:
             elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
                 self._lose(1, f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}")
 
-    def _meet(self, left: Left) -> None:
+    def _meet(self, left: EarlierCrawl) -> None:
         """Of a crawl that was begun anew in the folder of another one nothing was read."""
         if not left.key:  # it was opened, and has not begun
             return
@@ -165,7 +165,7 @@ class Builder:
             self._crawl.start_from(seeds)
         self._crawl.know(urls)
 
-    def _log(self, left: Left, path: str, take: Callable[[Sequence[bytes]], None]) -> None:
+    def _log(self, left: EarlierCrawl, path: str, take: Callable[[Sequence[bytes]], None]) -> None:
         name = _place(left, path)
         start = int(self._db.get(name) or b"0")
         if start > left.outputs.get(path, 0):
@@ -176,7 +176,7 @@ class Builder:
             self._step(len(lines))
 
     def _step(self, links: int) -> None:
-        """Takes out what is new, so that it does not wait in two places, and a checkpoint now and then."""
+        """Take out what is new, so that it does not wait in two places, and a checkpoint now and then."""
         self._since += links
         if self._since >= OFTEN:
             self._take()
@@ -234,5 +234,5 @@ class Builder:
         return self._crawl.stats()
 
 
-def _place(left: Left, path: str) -> str:
+def _place(left: EarlierCrawl, path: str) -> str:
     return f"{PLACE}{(left.jobdir / path).resolve()}"

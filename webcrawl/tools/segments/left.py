@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -45,7 +46,7 @@ OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
 
 
 @dataclass(frozen=True)
-class Left:
+class EarlierCrawl:
     """One crawl. `values`: the settings by which it judges links."""
 
     jobdir: Path
@@ -96,24 +97,24 @@ class Left:
             raise StoreError(f"{self.jobdir / path}: {error.strerror or error}") from error
 
 
-def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[Left]:
+def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[EarlierCrawl]:
     """The crawl, or all drones of the hive, in this folder. `trusted`: code that its settings may name."""
     for crawl in absent_drones(jobdir):
         logger.warning("%s: nothing of this drone is here: left out", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
 
 
-def _read(jobdir: JobDir, trusted: Collection[str]) -> Left:
+def _read(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
     _nameable([jobdir.path.resolve()])
 
-    def left(snapshot: Snapshot) -> Left:
+    def left(snapshot: Snapshot) -> EarlierCrawl:
         terms = meta_row.terms(snapshot)
         in_force, learned = (
             meta_row.value(snapshot, name, meta_row.mapping, dict[str, Any]()) for name in (IN_FORCE, LEARNED)
         )
         if terms.get("spider") == SPIDER:
             raise NoCrawl(f"{jobdir.path}: not a crawl: the index of its segments")
-        return Left(
+        return EarlierCrawl(
             jobdir.path,
             _values(terms, in_force.get("set") or {}, trusted),
             snapshot.get(meta_row.KEY) or b"",
@@ -159,7 +160,7 @@ AT_ONCE = 1 << 14  # records
 NEVER = float("inf")
 
 
-class Building(Offline):
+class SegmentCrawl(Offline):
     """Asks nobody, and has no hosts: budgets and rules of hosts are the business of whoever crawls a segment."""
 
     def know(self, urls: Sequence[str]) -> None:
@@ -209,27 +210,28 @@ class TableReader:
     Both tables have pages in the order in which they ended, so that some thousand pages at hand are enough.
     """
 
-    def __init__(self, crawl: Building, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
+    def __init__(self, crawl: SegmentCrawl, db: CrawlDB, lose: Callable[[int, str], None]) -> None:
         self._crawl, self._db, self._lose = crawl, db, lose
 
-    def read(self, left: Left) -> Iterator[int]:
-        """Submits the links of each page; yields after each, with their number."""
+    def read(self, left: EarlierCrawl) -> Iterator[int]:
+        """Submit the links of each page. Yield their number after each page."""
         new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
         for path in new:
-            for page, links in groupby(_rows(path, "from_url", "to_url", "kind", "followed"), lambda row: row[0]):
-                found = pages.link_of(page)
-                if found is None and not left.clean:  # its row may be in a file that is not finished
+            rows = _rows(path, "from_url", "to_url", "kind", "followed")
+            for url, links in groupby(rows, key=itemgetter(0)):
+                page = pages.link_of(url)
+                if page is None and not left.clean:  # its row may be in a file that is not finished
                     logger.warning("%s: the crawl runs, or was killed: %s is left for later", left.jobdir, path.name)
                     return
-                found = found or Link(page, seed=page)
-                yield self._page(found, [(url, kind) for _, url, kind, followed in links if followed])
+                followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
+                yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         for path, _ in left.gone("tables", ".parquet"):
             if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(1, f"{path}: taken away before it was read: copy it back, or its links are missing")
 
-    def forget(self, left: Left) -> None:
+    def forget(self, left: EarlierCrawl) -> None:
         """Its files are another crawl's than those that were read in their folder, be they there yet or not."""
         folder = f"{TABLE}{(left.jobdir / 'tables').resolve()}"
         self._db.delete(f"{folder}/", f"{folder}0")

@@ -84,7 +84,7 @@ class Pool(Part):
         return site
 
     def spill(self) -> None:
-        """Writes what is in memory."""
+        """Write what is in memory."""
         if not self._lines:
             return
         self._lines.sort()
@@ -300,7 +300,7 @@ def hosts_needed(slots: int, wait: Wait) -> int:
 
 
 def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
-    """The number of URLs of each host to take, so that no more than `most` are taken; 0: not even one of each.
+    """Return the number of URLs of each host to take, so that no more than `most` are taken; 0: not even one of each.
 
     `sizes`: how many hosts have so many URLs.
     """

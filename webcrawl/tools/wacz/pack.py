@@ -108,7 +108,7 @@ def pack(jobdir: Path, target: Path, now: float, found: Counter[str], forgotten:
 
 
 def _index(archive: Path, folder: Path) -> Path:
-    """The index of an archive file: the one beside it, or one made now."""
+    """Return the index of an archive file: the one beside it, or one made now."""
     beside = index_path(archive)
     if beside.exists():
         return beside
@@ -121,7 +121,7 @@ def _index(archive: Path, folder: Path) -> Path:
 
 
 def _remembered(index: Path, folder: Path, forgotten: Forgotten, found: Counter[str]) -> Path:
-    """The index of an archive, or one without what is to be forgotten."""
+    """Return the index of an archive, or one without what is to be forgotten."""
     if not forgotten:
         return index
     kept = folder / f"{index.name}.kept"
@@ -193,7 +193,7 @@ def _add_index(package: Package, indexes: list[Path], folder: Path, found: Count
 def _add_pages(
     package: Package, archives: list[tuple[Path, Path]], start: str, folder: Path, found: Counter[str]
 ) -> dict[str, str]:
-    """Adds the list of seeds and that of all other pages; returns what the package says of the first seed."""
+    """Add the list of seeds and that of all other pages, and return what the package says of the first seed."""
     first: PageEntry | None = None
     with ExitStack() as opened:
         seeds, others = (opened.enter_context(TemporaryFile(dir=folder)) for _ in range(2))
@@ -250,7 +250,7 @@ def _refuse_full(folder: Path, archives: list[Path]) -> None:
 
 
 def _name(whole: Path, target: Path) -> None:
-    """Gives the package its name, which nobody else may have taken meanwhile."""
+    """Give the package its name, which nobody else may have taken meanwhile."""
     try:
         os.link(whole, target)
     except FileExistsError:
@@ -285,7 +285,7 @@ class Package:
             self._zip.close()
 
     def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> None:
-        """Writes a file from its beginning as one entry.
+        """Write a file from its beginning as one entry.
 
         What is larger than LIMIT has a second field for its length, in the entry as in the directory at the end.
         wabac.js takes an entry to have one only if the directory says so: what is smaller must have none.
@@ -301,7 +301,7 @@ class Package:
         self._resources.append({"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size})
 
     def close(self, about: Mapping[str, object]) -> None:
-        """Writes what the package says of itself: the entries, and `about`."""
+        """Write what the package says of itself: the entries, and `about`."""
         says = {
             "profile": "data-package",
             "resources": self._resources,

@@ -130,7 +130,7 @@ def archives_of_all(jobdirs: Sequence[Path]) -> Archives:
 
 
 def index_path(archive: Path) -> Path:
-    """The place of the index of an archive file, if it is there."""
+    """Return the place of the index of an archive file, if it is there."""
     return archive.with_name(index_of(archive.name))
 
 
@@ -165,7 +165,7 @@ _ENDS = re.compile(r'["\\]')  # a text in JSON
 
 
 def make_index(archive: Path, target: Path) -> None:
-    """Writes the sorted index of an archive file that has none."""
+    """Write the sorted index of an archive file that has none."""
     lines = target.with_name(f"{target.name}.lines")
     with regular(archive) as file, lines.open("wb") as out:
         out.writelines(_lines(records(archive, file), archive.name))

@@ -38,7 +38,7 @@ _END = re.compile(rb"\n\r?\n")
 
 
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[Record]:
-    """The records of an open archive file from byte `at` on, with the beginnings of their blocks. Torn."""
+    """Return the records of an open archive file from byte `at` on, with the beginnings of their blocks. Torn."""
     return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
 
 
@@ -51,7 +51,7 @@ def record_at(archive: Path, file: BinaryIO, at: int) -> Record:
 
 
 def media_type(record: Record) -> str:
-    """The media type of the answer, or that of a record without one."""
+    """Return the media type of the answer, or that of a record without one."""
     if _STATUS.match(record.block) is None:
         return record.fields.get("content-type", "").partition(";")[0].strip()
     end = _END.search(record.block)
@@ -60,7 +60,7 @@ def media_type(record: Record) -> str:
 
 
 def status(record: Record) -> str:
-    """The status of the answer; empty if the record has none."""
+    """Return the status of the answer; empty if the record has none."""
     found = _STATUS.match(record.block)
     return found[1].decode() if found is not None else ""
 
@@ -93,7 +93,7 @@ class PageEntry:
 
 
 def header(name: str, title: str) -> bytes:
-    """The first line of a list."""
+    """Return the first line of a list."""
     return json.dumps({"format": "json-pages-1.0", "id": name, "title": title}).encode() + b"\n"
 
 
@@ -113,7 +113,7 @@ def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> 
 
 
 def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
-    """The page of an answer, by its metadata record; None if another page shows it, or if it was no document.
+    """Return the page of an answer, by its metadata record; None if another page shows it, or if it was no document.
 
     A 304 is the page that an earlier archive has. Most have no type: then only documents have a title.
     """
@@ -161,7 +161,7 @@ class Reference(NamedTuple):
         return cls(address, when, normal(fields.get("warc-payload-digest", "")))
 
     def is_before(self, first: str) -> bool:
-        """True if a package with this first time cannot have the capture, unless its index says so.
+        """Return whether a package with this first time cannot have the capture, unless its index says so.
 
         That may be of this very second, or known by its digest alone.
         """
@@ -221,7 +221,7 @@ def _key(reference: Reference) -> int:
 
 
 def first_of(indexes: Iterable[Path]) -> str:
-    """The first time in these indexes, as a stamp."""
+    """Return the first time in these indexes, as a stamp."""
     return min((stamp for index in indexes for stamp in _stamps(index)), default=b"").decode("latin-1")
 
 

@@ -17,7 +17,7 @@ from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.why.facts import Facts
 from webcrawl.tools.why.file_search import archived
-from webcrawl.tools.why.gather import Gathering
+from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.url_rules import first_refusal, shown
 from webcrawl.tools.why.verdict import (
@@ -69,12 +69,12 @@ class Crawls:
         """`alive`: ask the crawl, if it runs."""
         self._alive = alive
         self._closing = ExitStack()
-        self._gatherings: dict[Source, Gathering] = {}
+        self._gatherings: dict[Source, FactFinder] = {}
         absent = [f"{crawl}: nothing of this drone is here" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
                 source = self._closing.enter_context(Source(crawl.path, trusted))
-                self._gatherings[source] = Gathering(source, deep=deep)
+                self._gatherings[source] = FactFinder(source, deep=deep)
                 source.odd += absent
                 source.is_all = source.is_all and not absent
         except BaseException:
@@ -95,19 +95,28 @@ class Crawls:
             yield from self._some(urls[at : at + BATCH])
 
     def _some(self, urls: Sequence[str]) -> Sequence[Answer]:
+        """Return the best answer to each URL that a drone has. A drone is asked about what no earlier one has settled.
+
+        An answer is found by its place among the URLs, as a URL may be given twice.
+        """
         best: dict[int, Answer] = {}
         for source, gathering in self._gatherings.items():
-            places = [place for place in range(len(urls)) if place not in best or _is_open(best[place])]
-            some = [urls[place] for place in places]
-            live = ask(source, [form.url for form in map(source.form, some) if form.url]) if self._alive else None
-            source.alive = live is not None
-            found = gathering.facts(some, live or {})
-            for place, facts in zip(places, found, strict=True):
-                answer = answer_of(source, facts, is_hive=len(self._gatherings) > 1)
+            unsettled = [place for place in range(len(urls)) if place not in best or _is_open(best[place])]
+            answers = self._answers_of(source, gathering, [urls[place] for place in unsettled])
+            for place, answer in zip(unsettled, answers, strict=True):
                 if place not in best or _goes_before(answer, best[place]):
                     best[place] = answer
             source.snapshot.check_still()
         return [best[place] for place in range(len(urls))]
+
+    def _answers_of(self, source: Source, gathering: FactFinder, urls: Sequence[str]) -> list[Answer]:
+        """Return the answers of one drone, which is asked itself if it runs."""
+        live = None
+        if self._alive:
+            live = ask(source, [form.url for form in map(source.form, urls) if form.url])
+        source.alive = live is not None
+        is_hive = len(self._gatherings) > 1
+        return [answer_of(source, facts, is_hive=is_hive) for facts in gathering.facts(urls, live or {})]
 
 
 def why(jobdir: Path, url: str) -> Answer:
@@ -118,18 +127,21 @@ def why(jobdir: Path, url: str) -> Answer:
 
 
 def _is_open(answer: Answer) -> bool:
-    """True if another drone may know better."""
+    """Return whether another drone may know better."""
     return answer.state in WEAK or not answer.is_end
 
 
 def _goes_before(answer: Answer, other: Answer) -> bool:
-    """Of the answers of two drones: who has done something with it, then whose it is."""
-    one, two = ((it.strength, bool(it.details.get("owned")), it.state == SEEN) for it in (answer, other))
-    return one > two
+    """Return whether a drone's answer is better: it has done more with the URL, or owns it, or has seen it."""
+    return _rank(answer) > _rank(other)
+
+
+def _rank(answer: Answer) -> tuple[int, bool, bool]:
+    return answer.strength, bool(answer.details.get("owned")), answer.state == SEEN
 
 
 def answer_of(source: Source, facts: Facts, *, is_hive: bool = False) -> Answer:
-    """The answer that these facts give."""
+    """Return the answer that these facts give."""
     verdict = verdict_on(facts)
     details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
     if is_hive:

@@ -19,8 +19,8 @@ from webcrawl.net.robots_book import SCHEMES, RobotsBook, origin_of, robots_url
 from webcrawl.net.robots_entry import FIELDS
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.index_line import IndexLine
-from webcrawl.tools.why.noted_links import Later, Linking
-from webcrawl.tools.why.places import Again, Place, Waiting
+from webcrawl.tools.why.noted_links import Later, LinkingPage
+from webcrawl.tools.why.places import Again, Place, SubmittedLink
 from webcrawl.tools.why.url_rules import Form, Verdict
 
 
@@ -207,14 +207,14 @@ class Facts:
     form: Form
     filters: list[Verdict] = field(default_factory=list)
     known: str = ""  # where its fingerprint was found
-    waiting: Waiting | None = None
+    waiting: SubmittedLink | None = None
     large_page: str = ""  # whose links enter the crawl later, this one among them
     place: Place | None = None
     lines: list[CrawlLine] = field(default_factory=list)
     skipped: list[tuple[str, str, str]] = field(default_factory=list)  # time, reason, page
     setting: str = ""  # that says what the filter leaves out which did so
     all_links: bool = False  # all links of all pages were looked at
-    linked: Linking | None = None  # a page that links to it
+    linked: LinkingPage | None = None  # a page that links to it
     entries: list[IndexLine] = field(default_factory=list)
     robots: RobotsVerdict | None = None
     domain: DomainFacts | None = None
@@ -265,7 +265,7 @@ class Facts:
         return bool(traces or (self.live is not None and self.live.get("known")))
 
     def found_on(self) -> dict[str, Any] | None:
-        """The page that it was found on, as far as anything says so."""
+        """Return the page that it was found on, as far as anything says so."""
         link = self.link
         if link is not None:
             return {"via": link.via or None, "seed": link.seed or None, "path": link.hops, "depth": link.depth}

@@ -58,7 +58,7 @@ def _whole(file: BinaryIO, length: int | None) -> int:
 
 
 @dataclass(slots=True)
-class Looked:
+class LogMatches:
     """The lines of each URL, in their order, and how much of the log was looked at."""
 
     lines: dict[str, dict[int, bytes]] = field(default_factory=dict)  # by place
@@ -85,25 +85,25 @@ class LogFile:
         self._column = column
         self._separator = separator
 
-    def look(self, urls: Iterable[str], *, deep: bool = False, quick: int = QUICK) -> Looked:
+    def look(self, urls: Iterable[str], *, deep: bool = False, quick: int = QUICK) -> LogMatches:
         """Look at the last `quick` bytes, or at all."""
-        looked = Looked({url: {} for url in urls}, self._name)
+        looked = LogMatches({url: {} for url in urls}, self._name)
         with suppress(OSError), regular(self._path) as file:
             looked.of = _whole(file, self._length)
             looked.looked = looked.of if deep else min(quick, looked.of)
             self._note(file, looked.of - looked.looked, looked.of, looked)
         return looked
 
-    def since(self, urls: Iterable[str], place: int) -> Looked:
+    def since(self, urls: Iterable[str], place: int) -> LogMatches:
         """Look at what was written from this place on."""
-        looked = Looked({url: {} for url in urls}, self._name)
+        looked = LogMatches({url: {} for url in urls}, self._name)
         with suppress(OSError), regular(self._path) as file:
             self._note(file, place, _whole(file, self._length), looked)
         return looked
 
     def near(self, url: str, moment: str) -> dict[int, bytes]:
         """Return the lines of a URL around a time, as the log has it: lines are nearly in the order of their times."""
-        looked = Looked({url: {}}, self._name)
+        looked = LogMatches({url: {}}, self._name)
         with suppress(OSError), regular(self._path) as file:
             whole = _whole(file, self._length)
             place = place_of(file, whole, moment.encode())
@@ -117,19 +117,26 @@ class LogFile:
                 if (found := read(line)) is not None:
                     yield found
 
-    def _note(self, file: BinaryIO, begin: int, end: int, looked: Looked) -> None:
+    def _note(self, file: BinaryIO, begin: int, end: int, looked: LogMatches) -> None:
+        """Note the lines of the wanted URLs between two places, by their own place in the file."""
+        if begin >= end:
+            return
         wanted = {visible(url).encode("ascii"): url for url in looked.lines}
-        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
-        for at, piece in pieces_between(file, begin, end) if begin < end else ():
+        for at, piece in pieces_between(file, begin, end):
             if len(wanted) <= FEW and not any(url in piece for url in wanted):
-                continue
+                continue  # a search in the whole piece is faster than splitting it into lines
             place = at
             for line in piece.split(b"\n"):
-                fields = line.split(separator, self._column + 1)
-                url = wanted.get(fields[self._column]) if len(fields) > self._column else None
+                url = wanted.get(self._field(line))
                 if url is not None:
                     looked.lines[url][place] = line
                 place += len(line) + 1
+
+    def _field(self, line: bytes) -> bytes:
+        """Return the field that has the URL; empty if the line is too short."""
+        separator = None if self._separator == b" " else self._separator  # fields are padded with blanks
+        fields = line.split(separator, self._column + 1)
+        return fields[self._column] if len(fields) > self._column else b""
 
 
 class Indexes:
@@ -217,7 +224,7 @@ def archived(jobdir: Path, entry: IndexLine, address: str | None = None) -> dict
 
 
 def exchange_of(jobdir: Path, entry: IndexLine, most: int = LIMIT) -> Exchange | None:
-    """The answer of a record, its body up to `most` bytes; None if it cannot be read."""
+    """Return the answer of a record, its body up to `most` bytes; None if it cannot be read."""
     path = jobdir / "warc" / entry.file
     with suppress(OSError, NotWarc, Unusable):
         with Records(path, bytes_of(most), lambda _: None, Place(entry.offset, 0)) as records:

@@ -14,7 +14,7 @@ from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
 from webcrawl.tools.why.facts import Facts, RobotsState, RobotsVerdict, line_of, pace_of, robots_verdict, scores_of
-from webcrawl.tools.why.file_search import QUICK, Looked, exchange_of
+from webcrawl.tools.why.file_search import QUICK, LogMatches, exchange_of
 from webcrawl.tools.why.noted_links import FOUND_LOG, left_for_later, linking
 from webcrawl.tools.why.opened_crawl import Source
 from webcrawl.tools.why.places import Search, among_portions, among_records
@@ -29,7 +29,7 @@ ROBOTS = 3  # of the same robots.txt, the latest
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
-class Gathering:
+class FactFinder:
     """Facts of one crawl. `deep`: look through all, however long it takes."""
 
     def __init__(self, source: Source, *, deep: bool = False) -> None:
@@ -37,17 +37,20 @@ class Gathering:
         self._deep = deep
 
     def facts(self, asked: Sequence[str], live: Mapping[str, Mapping[str, Any]]) -> list[Facts]:
-        """Return the facts about each of these. `live`: what the running crawl says, by canonical URL."""
-        found = [Facts(one, self._source.form(one), ahead=self._source.ahead) for one in asked]
+        """Return the facts about each of these URLs, in their order. A text that is no URL has none.
+
+        `live`: what the running crawl reports, by canonical URL.
+        """
+        found = [Facts(text, self._source.form(text), ahead=self._source.ahead) for text in asked]
         some = [facts for facts in found if facts.url]
-        if not some:
-            return found
-        for facts in some:
-            facts.live = live.get(facts.url)
-            facts.follows = self._source.follows
-            facts.again = self._source.values["REVISIT_POLICY"] != NONE
-            facts.networks = [*map(str, self._source.values["PRIVATE_NETWORKS_ALLOWED"])]
+        if some:
+            self._gather(some, live)
+        return found
+
+    def _gather(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+        """Search all places. The order matters: a search leaves out the URLs that an earlier one has found."""
         urls = list(dict.fromkeys(facts.url for facts in some))
+        self._settings(some, live)
         self._seen(some)
         self._archive(some, urls)
         self._places(some, urls)
@@ -61,10 +64,15 @@ class Gathering:
         self._elsewhere([facts for facts in some if not (facts.lines or facts.entries or facts.place)])
         self._quote_robots(some)
         self._follow(some)
-        self._last_tries(
-            [facts for facts in some if facts.place is not None and facts.place.has_failed and facts.entries]
-        )
-        return found
+        self._last_tries([facts for facts in some if _will_be_retried(facts)])
+
+    def _settings(self, some: Sequence[Facts], live: Mapping[str, Mapping[str, Any]]) -> None:
+        values = self._source.values
+        for facts in some:
+            facts.live = live.get(facts.url)
+            facts.follows = self._source.follows
+            facts.again = values["REVISIT_POLICY"] != NONE
+            facts.networks = [*map(str, values["PRIVATE_NETWORKS_ALLOWED"])]
 
     def _seen(self, some: Sequence[Facts]) -> None:
         keys = self._source.keys([facts.form for facts in some])
@@ -98,7 +106,7 @@ class Gathering:
                 facts.looked.append("the index of the archive file that is being written: its first 64 MiB")
 
     def _places(self, some: Sequence[Facts], urls: Sequence[str]) -> None:
-        """Looks in the queues, in the front-end and the lines for what has not been asked for yet."""
+        """Look in the queues, in the front-end and the lines for what has not been asked for yet."""
         search = Search(self._source.core, self._source.domains, deep=self._deep)
         search.near(urls)
         for facts in some:
@@ -160,7 +168,7 @@ class Gathering:
                 facts.looked += looked.cut
 
     def _later(self, some: Sequence[Facts]) -> None:
-        """Finds what is left for a later segment: the crawl itself does not know it."""
+        """Find what is left for a later segment: the crawl itself does not know it."""
         if some:
             found, looked = left_for_later(self._source, {facts.url for facts in some}, deep=self._deep)
             for facts in some:
@@ -184,7 +192,7 @@ class Gathering:
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: Facts) -> Origin:
-        """The origin that filters are told: what is not known is in favour of the URL, but for the scope.
+        """Return the origin that filters are told: what is not known is in favour of the URL, but for the scope.
 
         A scope of hosts or domains is that of the page; a host that the crawl has never heard of is outside.
         """
@@ -209,7 +217,7 @@ class Gathering:
         return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[Facts]) -> None:
-        """Looks for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
+        """Look for what waits in portions, and for who links to it, of URLs of which nothing else is known."""
         if not some:
             return
         urls = {facts.url for facts in some}
@@ -246,7 +254,7 @@ class Gathering:
             verdict.line, verdict.written = line_of(body, agent, verdict.pattern, allows=verdict.allows)
 
     def _follow(self, some: Sequence[Facts]) -> None:
-        """Finds where redirects lead, which only the archive says."""
+        """Find where redirects lead, which only the archive says."""
         redirects = [facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
@@ -260,11 +268,15 @@ class Gathering:
                 facts.last_try = exchange.status, exchange.truncated
 
 
+def _will_be_retried(facts: Facts) -> bool:
+    return facts.place is not None and facts.place.has_failed and bool(facts.entries)
+
+
 def _is_elsewhere(facts: Facts) -> bool:
     """Return whether it is in no line, and not in the front-end: it has left them, or waits to be looked up."""
     is_unjudged = facts.waiting is not None and not facts.waiting.judged
     return bool(facts.place or facts.lines or facts.entries) or is_unjudged
 
 
-def _lines(looked: Looked, url: str) -> list[CrawlLine]:
+def _lines(looked: LogMatches, url: str) -> list[CrawlLine]:
     return [line for line in map(log_line, looked.lines[url].values()) if line is not None]

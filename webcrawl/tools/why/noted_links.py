@@ -33,7 +33,7 @@ LINES = 1 << 20  # of the pool
 TABLE = "tables/links-"
 
 
-class Linking(NamedTuple):
+class LinkingPage(NamedTuple):
     """A page that links to a URL, and the kind of that link; `path` is the page's, if its line was found."""
 
     page: str
@@ -49,7 +49,7 @@ class Linking(NamedTuple):
         return Origin(self.page, depth_of(path), path)
 
 
-def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[str, Linking], list[str]]:
+def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[str, LinkingPage], list[str]]:
     """Return a page that links to each URL, by URL; and what was not looked through."""
     found: dict[str, tuple[str, str]] = {}
     cut: list[str] = []
@@ -63,7 +63,7 @@ def linking(source: Source, urls: Collection[str], *, deep: bool) -> tuple[dict[
     _in_tables(source, urls, found, cut, deep=deep)
     pages = source.log(CRAWL_LOG).look({page for page, _ in found.values()}, deep=deep, quick=QUICK)
     paths = {page: _path(lines.values()) for page, lines in pages.lines.items()}
-    return {url: Linking(page, kind, paths[page]) for url, (page, kind) in found.items()}, cut
+    return {url: LinkingPage(page, kind, paths[page]) for url, (page, kind) in found.items()}, cut
 
 
 def _path(lines: Iterable[bytes]) -> str | None:
@@ -73,7 +73,7 @@ def _path(lines: Iterable[bytes]) -> str | None:
 def _in_tables(
     source: Source, urls: Collection[str], found: dict[str, tuple[str, str]], cut: list[str], *, deep: bool
 ) -> None:
-    """Adds to `cut` what was not read."""
+    """Add to `cut` what was not read."""
     names = sorted(name for name in source.outputs.keys() | source.stored.keys() if name.startswith(TABLE))
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):

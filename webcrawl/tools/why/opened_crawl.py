@@ -25,7 +25,7 @@ from webcrawl.crawl.rules import allowance_of, own_of, rules_of
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Own
 from webcrawl.frontier.core import BIAS, Core, Rules, Shape
-from webcrawl.frontier.host_inspection import Look
+from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.frontier.prioritizers import Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
@@ -46,7 +46,7 @@ from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import SavedDB
 from webcrawl.tools.optout_records import records_as_saved
 from webcrawl.tools.why.file_search import Indexes, LogFile
-from webcrawl.tools.why.places import Known
+from webcrawl.tools.why.places import SeenSnapshot
 from webcrawl.tools.why.saved_settings import values_for, values_of
 from webcrawl.tools.why.url_rules import Filters, Form, form_of
 from webcrawl.urls.exclusion_rules import COMMAND
@@ -75,7 +75,7 @@ class Source:
         self._closing.callback(self.snapshot.close)
         self._closing.callback(files.close)
         try:
-            self.seen = Known(self.snapshot, files)
+            self.seen = SeenSnapshot(self.snapshot, files)
             self._read()
         except BaseException:
             self.close()
@@ -148,8 +148,8 @@ class Source:
         return allowance_of({**self.values, **settings})
 
     @cached_property
-    def look(self) -> Look:
-        return Look(self.core)
+    def look(self) -> HostInspection:
+        return HostInspection(self.core)
 
     @cached_property
     def robots(self) -> RobotsBook | None:
@@ -229,7 +229,7 @@ class Source:
         return SlotFingerprints(self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot)
 
     def keys(self, forms: Collection[Form]) -> list[int]:
-        """The numbers by which the seen store knows them."""
+        """Return the numbers by which the seen store knows them."""
         return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
 
     # -- a hive's
@@ -256,7 +256,7 @@ class Source:
         return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
     def has(self, name: str) -> bool:
-        """True if the crawl writes this output."""
+        """Return whether the crawl writes this output."""
         return name in self.outputs or (self.alive and (self.jobdir / name).exists())
 
     @property

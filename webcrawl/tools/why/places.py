@@ -37,14 +37,14 @@ from webcrawl.store.runs import Keys, Mask
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 
-class Waiting(NamedTuple):
+class SubmittedLink(NamedTuple):
     """A link that was submitted, and has not come out of the seen store."""
 
     record: Packed  # empty: the link is only to be marked as seen
     judged: bool  # it was looked up: it is on its way into the queues, or was a duplicate
 
 
-class Known:
+class SeenSnapshot:
     """The seen store as of the last checkpoint."""
 
     def __init__(self, snapshot: Snapshot, files: SeenFiles) -> None:
@@ -84,9 +84,9 @@ class Known:
                     found[key] = "the Bloom filter, which takes a few URLs for known that are not"
         return found
 
-    def waiting(self, keys: Collection[int]) -> dict[int, Waiting]:
+    def waiting(self, keys: Collection[int]) -> dict[int, SubmittedLink]:
         """Return those of these keys that wait to be looked up, or to be queued; the last link of each."""
-        found: dict[int, Waiting] = {}
+        found: dict[int, SubmittedLink] = {}
         wanted: Keys = np.fromiter(keys, np.uint64, len(keys))
         for first, stored in self._rows():
             if first + len(stored) <= self._begin:
@@ -97,7 +97,7 @@ class Known:
                 continue
             records = self._records(first, len(stored), places.tolist())
             for place, record in zip(places.tolist(), records, strict=True):
-                found[int(stored[place])] = Waiting(record, first + place < self._judged)
+                found[int(stored[place])] = SubmittedLink(record, first + place < self._judged)
         return found
 
     def _rows(self) -> Iterator[tuple[int, Keys]]:

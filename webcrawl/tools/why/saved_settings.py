@@ -111,7 +111,7 @@ def _filters(terms: Mapping[str, str]) -> dict[str, int]:
 
 
 def may_load(path: str, trusted: Container[str]) -> bool:
-    """True if a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
+    """Return whether a name from somebody's state may be imported: nobody's JOBDIR decides which code runs here."""
     return path.startswith(OURS) or path in trusted
 
 

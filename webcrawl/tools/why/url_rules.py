@@ -101,7 +101,7 @@ def _changes(asked: str, url: str) -> list[str]:
 
 
 def shown(asked: str) -> str:
-    """The text that was asked for, without credentials, and not for ever."""
+    """Return the text that was asked for, without credentials, and not for ever."""
     text = url_without_credentials(asked[: SHOWN + 1])
     return text if len(asked) <= SHOWN else f"{text[:SHOWN]}... ({len(asked)} characters)"
 
@@ -188,7 +188,7 @@ class Filters:
         return said
 
     def in_scope(self, url: str) -> bool:
-        """True if the seeds say that it is; they do so where requisites are fetched too."""
+        """Return whether the seeds say that it is; they do so where requisites are fetched too."""
         return all(one.within(url) for one in self._filters if isinstance(one, ScopeFilter))
 
     def _verdict(self, one: UrlFilter, url: str, origin: Origin) -> Verdict:

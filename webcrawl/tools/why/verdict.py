@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from webcrawl.base.dates import iso, moment
@@ -72,23 +72,46 @@ class Verdict(NamedTuple):
 
 
 def verdict_on(facts: Facts) -> Verdict:
-    """Returns the state of the URL, and why."""
+    """Return the state of the URL, and why: by the first of the rules below that applies (docs/why.md)."""
+    return next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
+
+
+def _by_answer(facts: Facts) -> Verdict | None:
+    """The log has an answer, other than a block page after which the URL waits again."""
     answered = _last_answer(facts)
-    if answered is not None and not (facts.place is not None and _wall(answered)):
-        return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
-    if facts.in_flight:
-        return Verdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
-    if facts.place is not None:
-        later = facts.place.where == places.RETRY and not facts.place.has_failed
-        where = PUT_OFF if later else QUEUES[facts.place.where]
-        return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
-    if facts.line is not None:
-        return _ended(facts, facts.line)
-    if facts.entries:  # whose line is too far back; of an attempt that was not the last there is one of the above
-        entry = facts.entries[-1]
-        what = f"answered {entry.status}" if entry.status else "fetched"
-        return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive")
-    return _under_way(facts) or _without_end(facts)
+    if answered is None:
+        return None
+    waits_again = facts.place is not None and _wall(answered)
+    if waits_again:
+        return None
+    return Verdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
+
+
+def _by_download(facts: Facts) -> Verdict | None:
+    if not facts.in_flight:
+        return None
+    return Verdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
+
+
+def _by_queue(facts: Facts) -> Verdict | None:
+    if facts.place is None:
+        return None
+    was_put_off = facts.place.where == places.RETRY and not facts.place.has_failed
+    where = PUT_OFF if was_put_off else QUEUES[facts.place.where]
+    return Verdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
+
+
+def _by_end(facts: Facts) -> Verdict | None:
+    return _ended(facts, facts.line) if facts.line is not None else None
+
+
+def _by_archive(facts: Facts) -> Verdict | None:
+    """The archive has an answer whose line in the log is too far back. If a retry waits, its queue is found first."""
+    if not facts.entries:
+        return None
+    entry = facts.entries[-1]
+    what = f"answered {entry.status}" if entry.status else "fetched"
+    return Verdict(FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive")
 
 
 def _last_answer(facts: Facts) -> CrawlLine | None:
@@ -108,7 +131,7 @@ def _for_how_long(facts: Facts) -> str:
 
 
 def _under_way(facts: Facts) -> Verdict | None:
-    """Of a URL that was found, and is in no queue yet."""
+    """The URL was found, and is in no queue yet."""
     if facts.waiting is not None and facts.waiting.judged:
         return Verdict(SEEN, "on its way", "it was found, and is on its way into the queues")
     if facts.waiting is not None:
@@ -130,7 +153,7 @@ def _left(later: Later) -> str:
 
 
 def _without_end(facts: Facts) -> Verdict:
-    """Of a URL that no queue has, and no log as far as was looked."""
+    """Neither a queue nor a log has the URL, as far as they were searched."""
     refused = _refused(facts)
     if refused is not None:
         return refused
@@ -145,6 +168,18 @@ def _without_end(facts: Facts) -> Verdict:
     if facts.all_links:
         return Verdict(UNKNOWN, "not found", "it is no seed that was read, and no page that was fetched links to it")
     return Verdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
+
+
+# Each returns None if it does not apply. The order is that of docs/why.md; the last one always applies.
+RULES: tuple[Callable[[Facts], Verdict | None], ...] = (
+    _by_answer,
+    _by_download,
+    _by_queue,
+    _by_end,
+    _by_archive,
+    _under_way,
+    _without_end,
+)
 
 
 def _refused(facts: Facts) -> Verdict | None:
@@ -201,22 +236,34 @@ def _answered(facts: Facts, answered: CrawlLine) -> str:
 
 
 def of_again(facts: Facts, answered: CrawlLine) -> str:
-    """Words that follow the answer, if the page is fetched again or was; begins with a semicolon."""
+    """Return what follows the answer of a page that is or was fetched again. It begins with a semicolon."""
+    return _last_revisit(facts, answered) + _next_revisit(facts)
+
+
+def _last_revisit(facts: Facts, answered: CrawlLine) -> str:
     said = ""
-    notes = answered.annotations
-    if REVISIT in notes:
-        found = next((FOUND[note] for note in notes if note in FOUND), "")
-        said += f"; it was fetched again then{f', and {found}' if found else ''}"
+    if REVISIT in answered.annotations:
+        said = "; it was fetched again then"
+        found = next((FOUND[note] for note in answered.annotations if note in FOUND), "")
+        if found:
+            said += f", and {found}"
     last = facts.lines[-1]
     if last is not answered and REVISIT in last.annotations:
         said += f"; to fetch it again failed at {moment(last.time)}, with status {last.status}"
-    if not any(one.status == 200 and not one.is_prerequisite for one in facts.lines):
-        return said
+    return said
+
+
+def _next_revisit(facts: Facts) -> str:
+    is_page = any(line.status == 200 and not line.is_prerequisite for line in facts.lines)
+    if not is_page:  # only pages are fetched again
+        return ""
     if facts.in_flight:
-        return f"{said}; it is being fetched again right now"
+        return "; it is being fetched again right now"
     if facts.place is not None:
-        return f"{said}; its turn to be fetched again has come: it waits in a queue"
-    return f"{said}; it is fetched again when its turn comes" if facts.again else said
+        return "; its turn to be fetched again has come: it waits in a queue"
+    if facts.again:
+        return "; it is fetched again when its turn comes"
+    return ""
 
 
 def _cut(answered: CrawlLine) -> str:
@@ -369,7 +416,7 @@ def _end(status: int) -> str:
 
 
 def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
-    """Says what would happen if a page linked to it now."""
+    """Say what would happen if a page linked to it now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return "it would be left out: it is no URL for this crawl"
@@ -385,7 +432,7 @@ def what_now(facts: Facts, in_force: Mapping[str, Any]) -> str:
 
 
 def _when_queued(facts: Facts) -> str:
-    """Says what would become of it as a new link."""
+    """Say what would become of it as a new link."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
     verdict = facts.robots.verdict if facts.robots is not None else RobotsState.NONE
