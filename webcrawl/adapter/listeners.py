@@ -31,6 +31,17 @@ def hears_any(these: frozenset[object], sender: object) -> bool:
     return bool(listeners) and (Any_ in listeners or not these.isdisjoint(listeners))
 
 
+def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
+    """The receivers of this signal from this sender; None if somebody hears all signals or all senders."""
+    listeners = connections.get(_ANY_SENDER)
+    if listeners is not None and (signal in listeners or Any_ in listeners):
+        return None
+    listeners = connections.get(id(sender))
+    if listeners is None:
+        return ()
+    return None if Any_ in listeners else tuple(listeners.get(signal, ()))
+
+
 class _Extension(Protocol):
     @property
     def opened(self) -> Callable[..., Any]: ...

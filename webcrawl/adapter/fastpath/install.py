@@ -9,6 +9,7 @@ from scrapy.core.engine import ExecutionEngine
 from webcrawl.adapter.fastpath.engine import Engine
 from webcrawl.adapter.fastpath.guest_requests import GuestRequests
 from webcrawl.adapter.fastpath.names import check
+from webcrawl.adapter.fastpath.signals import shorten_signals
 from webcrawl.crawl.trip import Trip
 
 
@@ -29,4 +30,5 @@ def install(
     check()
     handle = Engine(engine, closing, failure)
     handle.guests = GuestRequests(handle, finished)
+    shorten_signals(handle.engine.crawler.signals)
     return handle

@@ -36,7 +36,7 @@ UNDOCUMENTED: dict[type, tuple[str, ...]] = {
     Slot: ("active", "itemproc_size"),
     ItemPipelineManager: ("methods",),
     SpiderMiddlewareManager: ("methods",),
-    SignalManager: ("sender",),
+    SignalManager: ("send_catch_log", "send_catch_log_async", "sender"),
 }
 
 
