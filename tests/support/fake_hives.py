@@ -24,7 +24,7 @@ class FakeHive:
         (self.jobdir / f"script-{number}").write_text(" ".join(words))
 
     def words(self, *words, **settings):
-        values = {"JOBDIR": self.jobdir, **settings}
+        values = {"JOBDIR": self.jobdir, "USER_AGENT": "tests/1 (+http://tests.test/)", **settings}
         given = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
         return ["hive", "web", "-a", f"seeds={self.seeds}", *given, *map(str, words)]
 

@@ -88,7 +88,7 @@ def _stem(file: str) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of a crawl from URLs or files."""
     group = parser.add_argument_group(
-        "A crawl from URLs or files",
+        "The crawl",
         "Links are followed on the hosts of the URLs, and everywhere from files. -o DIR: the folder of the crawl "
         "(default: crawls/HOST, or crawls/NAME of a file). The same command resumes it.",
     )

@@ -53,7 +53,7 @@ class PlainCommand(ScrapyCommand):
         name_program(parser, self)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        opts.set = given_words(self.settings, opts.set)
+        opts.set[:] = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is not None:
             self.settings.set("ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline")

@@ -48,7 +48,7 @@ class TestStart:
         for number in range(2):
             hive.script(number, "finish")
 
-        done = hive.run("-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1", LOG_FILE=hive.jobdir / "log")
+        done = hive.run("-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1 (+http://x.test/)", LOG_FILE=hive.jobdir / "log")
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         for number in range(2):
@@ -57,7 +57,7 @@ class TestStart:
             assert of(words, "-a") == {"seeds": str(hive.seeds), "limit": "5"}
             assert of(words, "-s") == {
                 "JOBDIR": f"{hive.jobdir}/drone-{number}",
-                "USER_AGENT": "x/1",
+                "USER_AGENT": "x/1 (+http://x.test/)",
                 "LOG_ENABLED": "True",
                 "LOG_LEVEL": "DEBUG",
                 "LOG_FILE": "",

@@ -51,7 +51,7 @@ def begin(job, seeds):
 def settings_of(given):
     values = Settings()
     values.setmodule("webcrawl.settings")
-    values.setdict(given, "cmdline")
+    values.setdict({"USER_AGENT": "tests/1 (+http://tests.test/)", **given}, "cmdline")
     return values
 
 

@@ -14,7 +14,7 @@ from tests.support.places import ROOT
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.crawl.control.commands import COMMANDS
 
-HEADINGS = {"Usage", "Commands", "Options", "Global Options", "Arguments Of The Spider Web"}
+HEADINGS = {"Usage", "Commands", "Options", "Global Options", "The Crawl", "Arguments Of The Spider Web"}
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Command(ScrapyCommand):
         parser.add_argument("--seconds", type=float, default=30, metavar="S", help="duration (default: %(default)s)")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        opts.set = given_words(self.settings, opts.set)
+        opts.set[:] = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")

@@ -161,7 +161,7 @@ class Command(CrawlCommand):
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
         words = [*opts.set]
-        opts.set = given_words(self.settings, words)
+        opts.set[:] = given_words(self.settings, words)
         if self.begins_from_urls:
             self._read_options(args, opts, words)
         else:

@@ -61,7 +61,7 @@ class Command(BaseRunSpiderCommand):
         parser.add_argument("--now", action="store_true", help="adopt: with --lost, though it may still fetch")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        opts.set = given_words(self.settings, opts.set)
+        opts.set[:] = given_words(self.settings, opts.set)
         ScrapyCommand.process_options(self, args, opts)
         try:
             opts.spargs = arglist_to_dict(opts.spargs)
