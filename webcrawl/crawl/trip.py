@@ -11,26 +11,8 @@ from webcrawl.crawl.lost_requests import Refusal
 from webcrawl.net.protocols import AnswerSource
 
 
-class TripState:
-    """What becomes of a trip on its way. The defaults are the class's own, because few trips have many others."""
-
-    failure: str = ""  # the dotted name of the error that it ended with
-    withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
-    abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
-    cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
-    source: AnswerSource | None = None  # where its answer comes from, while it is under way
-    timings: Timings | None = None  # of a new connection, as far as it has got
-    comes_again: bool = False  # will be retried: the spider is not told yet
-    visited: bool = False  # its page was made
-    fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
-    readers: int = 0  # processes that read its answer now: of PDFs, of documents, or for a score
-    writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
-    booked: bool = False  # it is over
-    owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
-
-
-@dataclass(eq=False)
-class Trip(TripState):
+@dataclass(slots=True, eq=False)
+class Trip:
     """From `next_request` to the booking. It is never stored: a request that is queued again gets a new one."""
 
     link: Link | None = None  # none for a refusal, which was booked already
@@ -39,12 +21,25 @@ class Trip(TripState):
     hostless: int = 0  # the number of a request that needs no host (crawl/hostless.py), which has no link
     refusal: Refusal | None = None  # the frontier has ended it: it goes straight to its errback
     outcome: Outcome | None = None  # how the download ended
+    failure: str = ""  # the dotted name of the error that it ended with
     exchange: Exchange | None = None  # its bytes, where one of the crawl's own clients made it
+    withheld: Exchange | None = None  # the head of what a middleware gave, whose owner forbids it
+    abandoned: bool = False  # cut short by the end of the crawl: not booked, fetched again by the next run
+    cut: bool = False  # cut short because others need its slot: not booked either, but its host waits
+    source: AnswerSource | None = None  # where its answer comes from, while it is under way
+    timings: Timings | None = None  # of a new connection, as far as it has got
     begun: float = 0.0  # when its download began, by time.monotonic
     resumed: bool = False  # of an archive: what is cancelled, even by its own code, is left to the next run
+    comes_again: bool = False  # will be retried: the spider is not told yet
+    visited: bool = False  # its page was made
     inline: bool = False  # of a request that somebody awaits, which no scheduler has handed out
     awaited: str = ""  # the URL of that, also while its robots.txt is fetched
     private: bool = False  # its request has a secret in it: logged, but not archived
+    fetched: Outcome | None = None  # while it is under way: its host has answered, and a browser renders the answer
+    readers: int = 0  # processes that read its answer now: of PDFs, of documents, or for a score
+    writes: list[Callable[[], object]] | None = None  # what its page has to write once it is finished
+    booked: bool = False  # it is over
+    owner: int = 0  # id of the request that it travels with: a copy of its meta makes no second owner
 
     @property
     def is_prerequisite(self) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from webcrawl.record.tables import parquet
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.parquet import Repeated, StreamWriter, read_stream
+from webcrawl.record.tables.parquet import RepeatedColumn, StreamWriter, read_stream
 from webcrawl.store.disk import Disk
 
 TEXTS = st.sampled_from(["http://a.test/", "é", "", "\ud800x"])
@@ -38,7 +38,7 @@ def written(urls, rows):
 def test_repeated_texts_are_texts(pairs):
     """A column of repeated texts is written as the same texts one by one, byte for byte."""
     texts = [text for text, times in pairs for _ in range(times)]
-    repeated = Repeated([text for text, _ in pairs], [times for _, times in pairs])
+    repeated = RepeatedColumn([text for text, _ in pairs], [times for _, times in pairs])
 
     data = written(repeated, len(texts))
     assert data == written(texts, len(texts))

@@ -48,7 +48,9 @@ class TestStart:
         for number in range(2):
             hive.script(number, "finish")
 
-        done = hive.run("-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1 (+http://x.test/)", LOG_FILE=hive.jobdir / "log")
+        done = hive.run(
+            "-n", 2, "-a", "limit=5", "-L", "DEBUG", USER_AGENT="x/1 (+http://x.test/)", LOG_FILE=hive.jobdir / "log"
+        )
 
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         for number in range(2):
