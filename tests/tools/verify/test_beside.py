@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 from tests.support.crawling import wait_until
 from tests.support.jobs import Job
-from webcrawl.record.objectstore.storing import WHERE, Stored
+from webcrawl.record.objectstore.storing import WHERE, StoredFile
 from webcrawl.store.outputs import STORED
 
 
@@ -31,7 +31,7 @@ for line in sys.stdin:
     elif line == "send\\n":
         finished = [name for name, _ in job.outputs.finished()]
         job.db.set(WHERE, b"file:///there")
-        job.db.set_all((STORED + name, Stored("file:///there").pack()) for name in finished)
+        job.db.set_all((STORED + name, StoredFile("file:///there").pack()) for name in finished)
         job.checkpoint()
         for name in finished:
             (job.root / name).unlink(missing_ok=True)

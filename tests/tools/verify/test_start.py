@@ -25,7 +25,7 @@ def refused(root, tmp_path):
     (tmp_path / "seeds.txt").write_text("http://h0.test/\n")
     values = Settings()
     values.setmodule("webcrawl.settings")
-    values.setdict({"JOBDIR": str(root)}, "cmdline")
+    values.setdict({"JOBDIR": str(root), "USER_AGENT": "tests/1 (+http://tests.test/)"}, "cmdline")
     before = tree(root)
     with pytest.raises(CannotStart) as error:
         preflight(values, WebSpider, {"seeds": str(tmp_path / "seeds.txt")})
