@@ -273,12 +273,14 @@ HELPS = {
     Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
 MORE_REVISITS = "a smaller REVISIT_AGE or a higher REVISIT_RATE"
+CUT_OFF = "cut off from the hive's server"
 NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",
     "no network": "a network: then it goes on by itself",
     "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
     NO_WAY_OUT: "a proxy, name servers or IPv6 that work, whichever the log says has failed: then it goes on by itself",
+    CUT_OFF: "a way to the hive's server (REDIS_URL): then it goes on by itself",
     "disk nearly full": "room on the disk of JOBDIR, MIN_FREE_DISK at least: then it goes on by itself",
 }
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time

@@ -22,9 +22,8 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 from webcrawl.base.model import Status
+from webcrawl.crawl.bound import CUT_OFF, Cause
 from webcrawl.crawl.bound import PREFIX as BOUND
-from webcrawl.crawl.bound import Cause
-from webcrawl.crawl.outlook import CUT_OFF
 from webcrawl.net import http_answerer
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import COUNTERS, GAUGES, HostTurns

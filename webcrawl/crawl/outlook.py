@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.seeding import AwayServers
 from webcrawl.frontier.wait_words import Waits
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.history_line import mix
 
-CUT_OFF = "cut off from the hive's server"
 NOTICED = 2.0  # seconds of a wait that are worth a word
 
 
