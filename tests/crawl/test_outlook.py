@@ -19,7 +19,7 @@ def outlook(*, waits=LONG, in_flight=0, ready=0, paused=False):
     return Outlook(
         SimpleNamespace(
             frontier=SimpleNamespace(look=look, in_flight=in_flight),
-            in_force=SimpleNamespace(paused=paused, held=""),
+            in_force=SimpleNamespace(paused=paused, held="", is_cut_off=lambda: False),
             uplink=SimpleNamespace(out=False, trouble=""),
             clock=lambda: 0.0,
             statistics=SimpleNamespace(outcomes={}, times=[]),

@@ -46,7 +46,11 @@ def _crawl(tmp_path, seen):
     seeding = SimpleNamespace(first=False, ended=False, read=lambda most: pytest.fail("no seed is wanted"))
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": frontier, "seeding": seeding, "portions": Portions(db, str)}
-    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {
+        "moments": Moments(),
+        "uplink": SimpleNamespace(out=False),
+        "in_force": SimpleNamespace(paused=False, is_cut_off=bool),
+    }
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://old/")
@@ -98,7 +102,11 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     db = CrawlDB(tmp_path)
     parts = dict.fromkeys(field.name for field in fields(Parts))
     parts |= {"db": db, "seen": seen, "frontier": make(db), "seeding": Seeding(seen, [None, None, "http://new/"])}
-    parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False), "in_force": SimpleNamespace(paused=False)}
+    parts |= {
+        "moments": Moments(),
+        "uplink": SimpleNamespace(out=False),
+        "in_force": SimpleNamespace(paused=False, is_cut_off=bool),
+    }
     nothing = SimpleNamespace(waiting=())
     parts |= {"portions": Portions(db, str), "refusals": nothing, "hostless": nothing}
     parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
