@@ -23,6 +23,11 @@ class Shop(Site):
         self.say(200 if found else 404, found or b"", content_type="text/html")
 
 
+def folder_of(site):
+    """The folder of a crawl from a URL of this site, where none is given."""
+    return f"crawls/{site.removeprefix('http://').replace(':', '_')}"
+
+
 def webcrawl(folder, *words, **settings):
     """The command in a folder that is no project."""
     given = [word for name, value in {**SETTINGS, **settings}.items() for word in ("-s", f"{name}={value}")]
@@ -30,13 +35,13 @@ def webcrawl(folder, *words, **settings):
 
 
 def test_a_url_in_place_of_a_spider(tmp_path):
-    """`crawl URL` is `crawl web -a seeds=URL`, and says how far links are followed."""
+    """`crawl URL` is `crawl web -a seeds=URL -a scope=host`, in a folder of the host's name."""
     with serving(Shop) as site:
         done = webcrawl(tmp_path, "crawl", f"{site}/")
 
     assert done.returncode == 0, done.stderr
-    assert "crawls/web: a new crawl of all that the links lead to (scope any); -a scope=host stays" in done.stderr
-    assert json.loads((tmp_path / "crawls/web/stats.json").read_text())["status/200"] == 3
+    assert "scope any" not in done.stderr
+    assert json.loads((tmp_path / folder_of(site) / "stats.json").read_text())["status/200"] == 3
 
 
 def test_several_urls(tmp_path):
@@ -44,7 +49,7 @@ def test_several_urls(tmp_path):
     with serving(Shop) as site:
         done = webcrawl(tmp_path, "crawl", f"{site}/tea", f"{site}/a,b", "-a", "scope=host")
 
-    log = (tmp_path / "crawls/web/logs/crawl.log").read_text()
+    log = (tmp_path / folder_of(site) / "logs/crawl.log").read_text()
     assert (done.returncode, "scope any" in done.stderr) == (0, False)
     assert f"{site}/tea " in log
     assert f"{site}/a%2Cb " in log
@@ -85,8 +90,8 @@ def test_the_last_lines_can_be_run(tmp_path):
         assert done.returncode == 0, done.stderr
         if line is search:
             assert f"{site}/tea" in done.stdout
-    assert (tmp_path / "crawls/web/report.html").exists()
-    assert list((tmp_path / "crawls/web-read/text").iterdir())
+    assert (tmp_path / folder_of(site) / "report.html").exists()
+    assert list((tmp_path / f"{folder_of(site)}-read/text").iterdir())
 
 
 def test_a_limit_is_told(tmp_path):
@@ -97,7 +102,7 @@ def test_a_limit_is_told(tmp_path):
 
     told = "stopped by CLOSESPIDER_PAGECOUNT: run the same command to resume"
     assert (told in first.stderr.splitlines()[-2], "stopped" in second.stderr) == (True, False)
-    assert json.loads((tmp_path / "crawls/web/stats.json").read_text())["status/200"] == 3
+    assert json.loads((tmp_path / folder_of(site) / "stats.json").read_text())["status/200"] == 3
 
 
 def test_another_crawls_folder(tmp_path):
@@ -107,6 +112,6 @@ def test_another_crawls_folder(tmp_path):
         done = webcrawl(tmp_path, "crawl", f"{site}/tea", "-a", "scope=host")
 
     (line,) = (one for one in done.stderr.splitlines() if "another JOBDIR" in one)
-    assert "crawls/web: resumed with 1 page and 0 URLs queued of a crawl that began on 20" in line
+    assert f"{folder_of(site)}: resumed with 1 page and 0 URLs queued of a crawl that began on 20" in line
     assert f"last run with the seeds {site}/cup; {site}/tea is added: for a crawl of its own take" in line
-    assert json.loads((tmp_path / "crawls/web/stats.json").read_text())["pages"] == 2
+    assert json.loads((tmp_path / folder_of(site) / "stats.json").read_text())["pages"] == 2

@@ -275,15 +275,17 @@ class TestComplete:
             words += [word for name, value in SETTINGS.items() for word in ("-s", f"{name}={value}")]
             first = command("webcrawl", *words, cwd=tmp_path)
             feed = (tmp_path / "pages.jsonl").read_text()
+            folder = site.removeprefix("http://").replace(":", "_")
             second = command("webcrawl", *words, cwd=tmp_path)
             again = command("webcrawl", *words, "--fresh", cwd=tmp_path)
 
         assert (first.returncode, second.returncode, again.returncode) == (0, 0, 0)
         assert second.stderr == (
-            "crawls/web: complete, with 1 page: nothing left to do; take another JOBDIR, or --fresh to begin anew\n"
+            f"crawls/{folder}: complete, with 1 page: nothing left to do; "
+            "take another JOBDIR, or --fresh to begin anew\n"
         )
         assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition("fetched_at")[0]
-        assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == ["web", "web.1"]
+        assert sorted(path.name for path in (tmp_path / "crawls").iterdir()) == [folder, f"{folder}.1"]
 
     def test_what_is_over_the_budget_may_wait(self, tmp_path):
         """A crawl of which only such URLs are left is complete, until its budget is larger."""

@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from scrapy import Spider
 from scrapy.settings import BaseSettings
@@ -53,7 +55,7 @@ from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.urls.filters.scope import SCOPES
 from webcrawl.urls.seeds import top1m
 from webcrawl.urls.seeds.seed_reader import Seeds
-from webcrawl.urls.seeds.seed_source import SeedError
+from webcrawl.urls.seeds.seed_source import SeedError, is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
@@ -270,12 +272,26 @@ def _since(argument: str, jobdir: Path) -> None:
 
 def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[str, Any]) -> None:
     """What a crawl that makes pages needs beside its settings."""
-    check_contact(values)
+    if not _are_private(arguments.get("seeds", "")):
+        check_contact(values)
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
     _seeds(spider, arguments, values)
     if arguments.get("since"):
         _since(arguments["since"], Path(values["JOBDIR"]))
+
+
+def _are_private(seeds: str) -> bool:
+    """Return whether all seeds are URLs of this machine or of a private network: who crawls there is known."""
+    parts = list_paths(seeds)
+    return bool(parts) and all(is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts)
+
+
+def _is_private(host: str) -> bool:
+    try:
+        return not ip_address(host).is_global
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:

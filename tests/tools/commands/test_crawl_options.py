@@ -11,7 +11,7 @@ from tests.support.plain_site import Site, serving
 
 LOCAL = ("-s", "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", "-s", "MIN_FREE_DISK=0", "--delay", "0")
 PAGES = 5  # of a site
-NOBODY = "192.0.2.1"  # an address of documentation's, which refused crawls never ask
+NOBODY = "nobody.invalid"  # refused crawls never ask for it
 
 
 class Linked(Site):
@@ -155,6 +155,15 @@ class TestRefused:
         assert run.stderr.startswith("USER_AGENT = ")
         assert "must be one that says where you can be reached" in run.stderr
         assert not (tmp_path / "crawls").exists()
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "10.0.0.1", "[::1]"])
+    def test_a_private_network(self, tmp_path, host):
+        """Who crawls there is known: a crawl needs no contact, but the word that it may go there."""
+        run = crawl(tmp_path, f"http://{host}/")
+
+        assert run.returncode == 1
+        assert "PRIVATE_NETWORKS_ALLOWED" in run.stderr
+        assert "must be one that says" not in run.stderr
 
     def test_an_option_that_a_spider_does_not_know(self, tmp_path):
         """--scope says nothing to a spider without seeds."""
