@@ -62,6 +62,7 @@ def test_a_kill_loses_nothing(tmp_path, simweb):
 def test_what_it_cannot_do_is_refused_in_a_line(tmp_path, setting, value):
     """The line names the setting, its value and what is needed."""
     words = ("-s", f"FRONTIER={FIFO}", "-s", f"{setting}={value}", "-s", f"JOBDIR={tmp_path / 'job'}")
+    words += ("--user-agent", "tests/1 (+http://tests.test/)")
     done = command("webcrawl", "crawl", "web", "-a", "seeds=http://a.test/", *words, cwd=EXAMPLE)
 
     assert done.returncode == 1
