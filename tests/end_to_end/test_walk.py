@@ -126,7 +126,8 @@ class TestWrongUses:
     )
     def test_a_setting_that_contradicts_a_walk_is_refused_in_a_line(self, tmp_path, setting):
         """The line names the setting, its value and what is allowed."""
-        done = command("scrapy", "crawl", "walk", "-a", "seeds=http://a.test/", "-s", setting, "-s", _job(tmp_path))
+        words = ("-a", "seeds=http://a.test/", "-s", setting, "-s", _job(tmp_path), "-s", "BOT_FROM=tests@a.test")
+        done = command("scrapy", "crawl", "walk", *words)
 
         assert done.returncode == 1
         (line,) = done.stderr.splitlines()

@@ -64,6 +64,8 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> Start | N
             others.append(arg)
     if not (urls or files):
         return None
+    if option := next((arg for arg in others if arg.startswith("-")), ""):
+        raise UsageError(f"unknown option {option}", print_help=False)
     if others:
         raise UsageError(f"{others[0]!r} is neither a URL nor a file", print_help=False)
     return Start(urls, files)

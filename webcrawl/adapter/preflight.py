@@ -272,13 +272,13 @@ def _since(argument: str, jobdir: Path) -> None:
 
 def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[str, Any]) -> None:
     """What a crawl that makes pages needs beside its settings."""
-    if not _are_private(arguments.get("seeds", "")):
-        check_contact(values)
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
     _seeds(spider, arguments, values)
     if arguments.get("since"):
         _since(arguments["since"], Path(values["JOBDIR"]))
+    if not _are_private(arguments.get("seeds", "")):
+        check_contact(values)
 
 
 def _are_private(seeds: str) -> bool:
