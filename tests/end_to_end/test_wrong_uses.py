@@ -38,7 +38,7 @@ WRONG = {
     f"crawl {SITE} -s DNS_NAMESERVERS=nonsense:x": "DNS_NAMESERVERS = 'nonsense:x': must be comma-separated host:port",
     f"crawl {SITE} -s METRICS_PORT=99999": "METRICS_PORT = '99999': must be a port from 1 to 65535, also after",
     f"crawl {SITE} -s URL_FILTERS={{'no.Filter':1}}": "(no.Filter: No module named 'no')",
-    f"crawl {SITE} -s BOT_FROM=me@a.test -s URL_FILTERS={{'mine.NoFilter':1}}": "URL_FILTERS: mine.NoFilter: a filter has a name and",
+    f"crawl {SITE} -s BOT_FROM=me@a.test -s URL_FILTERS={{'mine.NoFilter':1}}": "URL_FILTERS: mine.NoFilter: a filter",
     f"crawl {SITE} -s ITEM_PIPELINES={{'no.X':1}}": "(no.X: there is no such module)",
     f"crawl {SITE} -s ITEM_PIPELINES={{'webcrawl.items.Paeg':1}}": "Paeg: the module has no Paeg; is Page meant?)",
     f"crawl {SITE} -s CONCURRENT_REQUESTS=0": "CONCURRENT_REQUESTS = 0",
