@@ -81,7 +81,8 @@ def test_the_server_of_the_seeds(tmp_path, server):
 def test_the_server_of_a_hive(tmp_path, server):
     """A drone says so in the same words."""
     with serving() as site:
-        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings={**QUICK, "HIVE_FENCE": 3600}, seeds=[f"{site}/a"])
+        settings = {**QUICK, "HIVE_FENCE": 3600}  # it is not cut off before it has said what it waits for
+        hive = Hive(tmp_path / "hive", None, server.url, drones=2, settings=settings, seeds=[f"{site}/a"])
         crawl = hive.crawls[0]
         running = hive.start(0)  # the other one never comes, so the crawl does not end
         wait_until(lambda: "/a" in log_of(crawl) or "Spider opened" in said(crawl))
