@@ -42,7 +42,7 @@ def _crawl(tmp_path, clock):
     }
     parts |= {"seeding": SimpleNamespace(first=False, ended=True), "clock": clock, "ending": Ending(WAIT)}
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
-    parts["in_force"] = SimpleNamespace(paused=False, held="", is_cut_off=bool)
+    parts["in_force"] = SimpleNamespace(paused=False, held="", is_cut_off=bool, hands_out_nothing=False)
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")

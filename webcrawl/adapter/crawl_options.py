@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
+from webcrawl.crawl.default_jobdir import folder_name
+
 # A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
 _HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
 _LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
-_FEED = re.compile(r".*:.*|-|.*\.(json|jsonlines|jsonl|jl|csv|xml|marshal|pickle)(\.gz|\.bz2|\.xz)?", re.IGNORECASE)
-_OF_SPIDER = {"scope": "scope", "limit": "limit", "since": "since"}  # options that are arguments of the spider `web`
+_OF_SPIDER = ("scope", "limit", "since")  # options that are arguments of the spider `web`
 _OF_SETTINGS = {
     "outputs": "OUTPUTS",
     "user_agent": "USER_AGENT",
@@ -79,12 +80,12 @@ def _host(url: str) -> str:
         parts = urlsplit(canonical(url))
     except InvalidUrl:
         return "web"
-    return re.sub(r"[^\w.+-]", "_", parts.netloc) or "web"
+    return folder_name(parts.netloc) or "web"
 
 
 def _stem(file: str) -> str:
     name = re.sub(r"(\.txt|\.csv)?(\.gz|\.zip)?$", "", Path(file).name, flags=re.IGNORECASE)
-    return re.sub(r"^\.|[^\w.+-]", "_", name) or "web"
+    return folder_name(name) or "web"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -96,7 +97,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--scope",
-        choices=("any", "seeds", "domain", "host"),
+        choices=("any", "seeds", "domain", "host"),  # SCOPES, whose module loads much: every command imports this file
         help="links to follow: on the page's own host, in its domain, in the seeds' domains, or any "
         "(default: host for URLs, any for files)",
     )
@@ -122,14 +123,15 @@ def _seconds(text: str) -> str:
     return text
 
 
-def take_folder(opts: argparse.Namespace, words: Sequence[str]) -> None:
+def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequence[str]) -> None:
     """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's, as for other spiders.
 
     Raise UsageError if more than one folder is given.
     """
     outputs = opts.output or []
-    feeds = [output for output in outputs if _FEED.fullmatch(output)]
-    folders = [output for output in outputs if not _FEED.fullmatch(output)]
+    formats = settings.getwithbase("FEED_EXPORTERS")
+    feeds = [output for output in outputs if _is_feed(output, formats)]
+    folders = [output for output in outputs if not _is_feed(output, formats)]
     if not folders:
         return
     if len(folders) > 1:
@@ -141,6 +143,11 @@ def take_folder(opts: argparse.Namespace, words: Sequence[str]) -> None:
     opts.set.append(f"JOBDIR={folder}")
 
 
+def _is_feed(output: str, formats: Container[str]) -> bool:
+    """Return whether a value of `-o` is a file of items: standard output, a URI or FILE:FORMAT, or by its extension."""
+    return output == "-" or ":" in output or any(one[1:].lower() in formats for one in Path(output).suffixes)
+
+
 def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None, words: Sequence[str]) -> None:
     """Put the options into the arguments of the spider, and into the settings. Raise UsageError if one is given twice.
 
@@ -148,12 +155,12 @@ def apply(opts: argparse.Namespace, settings: BaseSettings, start: Start | None,
     """
     arguments: dict[str, str] = opts.spargs
     on_command_line = _names(words)
-    for option, name in _OF_SPIDER.items():
+    for option in _OF_SPIDER:
         value = getattr(opts, option)
         if value is not None:
-            if name in arguments:
-                raise _twice(option, f"-a {name}=")
-            arguments[name] = value
+            if option in arguments:
+                raise _twice(option, f"-a {option}=")
+            arguments[option] = value
     for option, name in _OF_SETTINGS.items():
         value = getattr(opts, option)
         if value is not None:

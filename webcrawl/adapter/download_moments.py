@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from scrapy import Request
 from scrapy.http import Response
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.run import OfRequests, Sent
+from webcrawl.crawl.run import OfRequests
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import FetchError
 
 
 class DownloadMoments:
-    """What is off is in no list. `unfinished`, `ahead` and `ended` are about the scheduler's own requests."""
+    """A part that is off is in no list. `unfinished`, `ahead` and `ended` are about the scheduler's requests."""
 
     def __init__(self) -> None:
         self.requests = OfRequests([], [])  # until the crawl is open: then its run's
@@ -24,9 +24,3 @@ class DownloadMoments:
         self.judge: list[Callable[[Trip, Response], Response]] = []  # before anybody gets it: what they may have of it
         self.ended: list[Callable[[Trip], object]] = []  # its outcome is known; the spider is next
         self.given: list[Callable[[Request, Response], Response]] = []  # a middleware has answered in its place
-
-
-def tell_sent(told: Sequence[Sent], request: Request, trip: Trip | None) -> None:
-    """A request is about to be sent: whoever hears of requests is told."""
-    for tell in told:
-        tell(request, request.method, request.url, trip.link if trip is not None else None)

@@ -27,7 +27,6 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
 from webcrawl.adapter.download_errors import error_of, lacks, raised
-from webcrawl.adapter.download_moments import tell_sent
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.settings.crawl_settings import AUTO
@@ -122,7 +121,8 @@ class ForeignHandler:
         """Whoever wants to know of each request: what the handler makes of it is not known."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         try:
-            tell_sent(downloader.moments.requests.sent, request, trip)
+            link = trip.link if trip is not None else None
+            downloader.moments.requests.tell_sent(request, request.method, request.url, link)
         except FetchError as error:
             raise raised(error) from error
 

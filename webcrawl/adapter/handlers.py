@@ -16,7 +16,6 @@ from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
-from webcrawl.adapter.download_moments import tell_sent
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.trip import trip_of
@@ -88,9 +87,10 @@ class HttpHandler(BaseDownloadHandler):
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         keep = trip.keep if trip is not None else 0.0
         watch: Trip | Sending | None = trip
-        told = self._downloader.moments.requests.sent
-        if told:
-            watch = Sending(trip, partial(tell_sent, told, request, trip))
+        heard = self._downloader.moments.requests
+        if heard.sent:
+            link = trip.link if trip is not None else None
+            watch = Sending(trip, partial(heard.tell_sent, request, request.method, request.url, link))
         since = self._downloader.since
         known = None
         if since is not None and trip is not None and request.method == "GET" and not request.body:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Collection, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -48,6 +47,7 @@ from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.failure_words import without_http2_library
+from webcrawl.net.guard import NO_ADDRESS, AddressGuard
 from webcrawl.net.http_answerer import CannotListen, bound
 from webcrawl.net.thread_start import start_threads
 from webcrawl.store.errors import StoreError
@@ -288,10 +288,9 @@ def _are_private(seeds: str) -> bool:
 
 
 def _is_private(host: str) -> bool:
-    try:
-        return not ip_address(host).is_global
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    """Return whether the crawl goes there only where PRIVATE_NETWORKS_ALLOWED lets it."""
+    is_local_name = host == "localhost" or host.endswith(".localhost")
+    return is_local_name or AddressGuard().reason(host) not in ("", NO_ADDRESS)
 
 
 def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]) -> None:

@@ -127,7 +127,7 @@ class Crawl:
     def take(self, now: float) -> Link | None:
         """A link that may be fetched now."""
         parts = self.parts
-        if parts.in_force.paused or parts.in_force.is_cut_off() or (self.all_rest and self.rests):
+        if parts.in_force.hands_out_nothing or (self.all_rest and self.rests):
             return None
         if parts.uplink.out:
             return self._probe(now)
@@ -169,7 +169,7 @@ class Crawl:
         parts = self.parts
         if parts.refusals.waiting or parts.hostless.waiting:
             return 0.0
-        if parts.in_force.paused or parts.in_force.is_cut_off() or (self.all_rest and self.rests):
+        if parts.in_force.hands_out_nothing or (self.all_rest and self.rests):
             return None
         if parts.uplink.out:
             return parts.uplink.next_probe

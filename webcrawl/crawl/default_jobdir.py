@@ -12,9 +12,9 @@ def default_jobdir(spider: str, job: str = "") -> str:
 
     Scheduled again under the same `jobid`, a job resumes.
     """
-    return f"crawls/{_name(f'{spider}-{job}' if job else spider)}"
+    return f"crawls/{folder_name(f'{spider}-{job}' if job else spider)}"
 
 
-def _name(text: str) -> str:
-    """Names of spiders and jobs may contain anything; a slash or a leading dot would lead elsewhere."""
+def folder_name(text: str) -> str:
+    """Return a name without what leads elsewhere in a path, such as a slash or a leading dot."""
     return re.sub(r"^\.|[^\w.+-]", "_", text)

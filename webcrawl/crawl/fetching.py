@@ -168,7 +168,9 @@ class Fetching:
         """Return the answer of the server, and what the earlier crawl has of the page."""
         client = self._clients[link.url[: link.url.index(":")]]
         headers, options = self._headers_of(link), self._options_of(link)
-        watch = Sending(trip, partial(self._tell_sent, trip, link)) if self._heard.sent else trip
+        watch: Trip | Sending = trip
+        if self._heard.sent:
+            watch = Sending(trip, partial(self._heard.tell_sent, trip, "GET", link.url, link))
         known: LatestCapture | None = None
         task = self._running.begin(trip)
         try:
@@ -193,10 +195,6 @@ class Fetching:
         finally:
             self._running.end(trip)
             trip.source = None
-
-    def _tell_sent(self, trip: Trip, link: Link) -> None:
-        for sent in self._heard.sent:
-            sent(trip, "GET", link.url, link)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
         """Fails for an answer of which a part is missing."""

@@ -17,14 +17,19 @@ from webcrawl.crawl.visitor import Visitor
 from webcrawl.store.errors import StoreError
 
 # The request, as any value that `left` knows it by too; its method and URL; its link, if the frontier has handed it out
-Sent = Callable[[object, str, str, Link | None], object]
+SentHook = Callable[[object, str, str, Link | None], object]
 
 
 class OfRequests(NamedTuple):
-    """Who hears of each request, also of those that pipelines make."""
+    """The parts of a crawl that hear of each request, also of those that pipelines make."""
 
-    sent: list[Sent]  # right before it is sent
+    sent: list[SentHook]  # right before it is sent
     left: list[Callable[[object, Outcome | None], object]]  # its answer has ended, or it has failed
+
+    def tell_sent(self, request: object, method: str, url: str, link: Link | None) -> None:
+        """Tell all of them that a request is about to be sent."""
+        for tell in self.sent:
+            tell(request, method, url, link)
 
 
 class Run:

@@ -69,6 +69,7 @@ SPECIAL6 = [
 ]
 
 
+NO_ADDRESS = "not an address"
 _LAST = 0xFFFF_FFFF  # the bits of an IPv4 address at the end of another
 
 
@@ -105,7 +106,7 @@ class AddressGuard:
         try:
             address = ip_address(text)
         except ValueError:
-            return "not an address"
+            return NO_ADDRESS
         if isinstance(address, IPv4Address):
             return self._examine4(int(address))
         return "bound to one interface" if address.scope_id is not None else self._examine6(address)

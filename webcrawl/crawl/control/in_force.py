@@ -119,9 +119,14 @@ class InForce(Part):
         db.join(self)
 
     @property
+    def hands_out_nothing(self) -> bool:
+        """True if no URL may be taken now, because of a command or because the drone is cut off from its hive."""
+        return self.paused or self.is_cut_off()
+
+    @property
     def rests(self) -> bool:
-        """True if nothing is to be fetched now: paused, held by somebody around the crawl, or cut off from the hive."""
-        return self.paused or self.held != "" or self.is_cut_off()
+        """True if nothing is to be fetched now: no URL may be taken, or somebody around the crawl holds it."""
+        return self.hands_out_nothing or self.held != ""
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]

@@ -196,7 +196,7 @@ class Command(CrawlCommand):
         if self.settings is not None:
             self._start = start_of(args, partial(self._is_spider, self.settings))
             if self._start is not None:
-                take_folder(opts, words)
+                take_folder(opts, self.settings, words)
         super().process_options(args, opts)
         if self.settings is not None:
             apply(opts, self.settings, self._start, words)

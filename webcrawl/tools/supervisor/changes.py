@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from scrapy.settings import BaseSettings
 
+from webcrawl import settings as defaults
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import environment
 from webcrawl.base.readable import count
@@ -31,7 +32,6 @@ from webcrawl.tools.supervisor.servers import DEFAULT, MakeOperator, Target
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 LATER = "; the change goes on when it is back"
 LOOKS = 0.5  # seconds between two
-HIVE_LEASE = 30.0  # seconds, unless the settings say otherwise
 SILENCE = 15.0  # seconds in which a server or drones that died are there again, if anybody starts them
 Asked = Callable[[Collection[int]], tuple[int, ...]]  # the drones that shall share the web, by those that shall now
 Say = Callable[[str], Any]
@@ -249,7 +249,7 @@ def _open_fence(look: Look, drone: int) -> float:
     report = look.reports.get(drone)
     if report is not None:
         return max(report.fence - report.lease, 0.0)
-    return max((other.fence for other in look.reports.values()), default=HIVE_LEASE)
+    return max((other.fence for other in look.reports.values()), default=defaults.HIVE_LEASE)
 
 
 def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
