@@ -215,7 +215,7 @@ class RereadingDownloader(FrontierDownloader):
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
     async def read_first(self, trip: Trip) -> None:
-        """What is done with an answer before its page is made."""
+        """Read what has to be read of an answer before its page is made, such as the text of a PDF."""
         try:
             for ahead in self.moments.ahead:
                 if (reading := ahead(trip)) is not None:
@@ -252,7 +252,7 @@ class RereadingSteps(PagesThroughScrapy):
 
 
 def request_of(trip: Trip, spider: Spider | None) -> Request:
-    """The request of an answer in an archive, for whoever looks."""
+    """Return a request for an answer in an archive: signals and errors carry one."""
     request = Request(trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True})
     return give_trip(request, trip)
 

@@ -282,7 +282,7 @@ class FrontierDownloader:
             trip.source = None
 
     async def _patiently(self, request: Request, trip: Trip) -> Response:
-        """For a request that went round the scheduler: nobody else would try it again after a lack of ours."""
+        """Download for a request that went round the scheduler. After a lack of ours, only this tries it again."""
         while True:
             begun = time.monotonic()
             try:
@@ -307,7 +307,7 @@ class FrontierDownloader:
 
 
 def _nothing(_: object) -> None:
-    """Of what nobody wants to hear."""
+    """Ignore what is told, until a crawl listens."""
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:

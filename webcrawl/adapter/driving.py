@@ -75,7 +75,7 @@ def why_engine(crawler: Crawler) -> str:
 
 
 class PagesThroughScrapy:
-    """What the steps of every crawl that makes pages have in common: Scrapy's scraper takes pages to the pipelines."""
+    """The steps that crawls over hosts and over archives share: Scrapy's scraper takes their pages to the pipelines."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class PagesThroughScrapy:
         self._requests: dict[Trip, Request] = {}  # those that somebody has seen, until their pages are finished
 
     def visit(self, trips: Sequence[Trip]) -> list[Output]:
-        """A subclass that has a `parse_all` of its own gets responses; nobody else needs them."""
+        """Make the pages of these answers. Only a subclass with a `parse_all` of its own gets responses."""
         for trip in trips:
             self.tell_received(trip)
         if self._spider.has_parse_all:
@@ -150,7 +150,7 @@ class PagesThroughScrapy:
         return response
 
     def request_of(self, link: Link, trip: Trip) -> Request:
-        """Return the request of a page, for whoever looks: the same one until the page is finished."""
+        """Return the request of a page: the same object for all signals, until the page is finished."""
         if trip not in self._requests:
             self._requests[trip] = self.request(link, trip)
         return self._requests[trip]
@@ -214,7 +214,7 @@ class FetchingSteps(PagesThroughScrapy):
             self._downloader.active.discard(trip)
 
     async def _fetch_aloud(self, trip: Trip, link: Link) -> bool:
-        """Fetch with the signals of Scrapy's downloader, for whoever hears them."""
+        """Fetch, and send the signals of Scrapy's downloader."""
         request = self.request_of(link, trip)
         self.send(signals.request_reached_downloader, request=request)
         try:

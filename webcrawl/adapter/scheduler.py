@@ -444,15 +444,29 @@ class FrontierScheduler:
         return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
     def _failure(self) -> EndedBadly | None:
-        bad = self.failed is not None or self.end.reason in BROKEN or self.end.unclosed or has_lost_a_feed(self.crawler)
-        if not bad and self.end.reason == FINISHED:  # any other end is no promise that all was done
-            bad = self.crawl.parts.seeding.away > 0 or (self.run.fates is not None and self.run.fates.hopeless)
-        if not bad and self.end.reason not in HURRIED:
-            bad = self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)
-        if not bad:
+        if not (self._is_broken() or self._lacks_seeds() or self._has_left_work()):
             return None
         logging.getLogger("asyncio").addFilter(is_news)  # why the crawl ended so is in its last lines
         return EndedBadly(self.end.reason)
+
+    def _is_broken(self) -> bool:
+        """Return whether something of what the crawl did is not kept."""
+        if self.failed is not None or self.end.reason in BROKEN or self.end.unclosed:
+            return True
+        return has_lost_a_feed(self.crawler)
+
+    def _lacks_seeds(self) -> bool:
+        """Return whether the crawl has finished without seeds that it was given. No other end promises all of them."""
+        if self.end.reason != FINISHED:
+            return False
+        fates = self.run.fates
+        return self.crawl.parts.seeding.away > 0 or (fates is not None and fates.hopeless)
+
+    def _has_left_work(self) -> bool:
+        """Return whether something was lost or is undone. After an order to stop, the next run sees to that."""
+        if self.end.reason in HURRIED:
+            return False
+        return self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)
 
     @property
     def _ways(self) -> list[Way]:

@@ -171,13 +171,23 @@ def _text(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return f"{value:.15g}"
-    if isinstance(value, range):  # of ports, as the user writes them
-        return str(value.start) if len(value) == 1 else f"{value.start}-{value.stop - 1}"
+    if isinstance(value, range):
+        return _ports(value)
     if isinstance(value, list | tuple):
-        return ", ".join(":".join(map(_text, one)) if isinstance(one, tuple) else _text(one) for one in value) or NONE
+        return ", ".join(map(_item, value)) or NONE
     if isinstance(value, type):
         return path_of(value)
     return NONE if value is None or value == "" else text_without_credentials(str(value))
+
+
+def _ports(ports: range) -> str:
+    """Return ports as the user writes them."""
+    return str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"
+
+
+def _item(value: object) -> str:
+    """Return an item of a list. One that has parts itself, such as a server and its port, is written with colons."""
+    return ":".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
 
 
 def _host_rules(path: Path) -> str:

@@ -53,11 +53,7 @@ class Families:
 
     def order(self, addresses: list[str], host: str = "") -> list[str]:
         """Return the addresses in the order in which to try them. Raise NoFamily if none is worth it for now."""
-        best, worst = self._best.get(host), self._worst.get(host)
-        if best in addresses:
-            addresses = [best, *(address for address in addresses if address != best)]
-        if worst in addresses:
-            addresses = [*(address for address in addresses if address != worst), worst]
+        addresses = self._by_experience(addresses, host)
         if not self._broken:
             return addresses
         good = [address for address in addresses if not self._is_paused(address)]
@@ -65,6 +61,15 @@ class Families:
         if good or not bad:
             return good + bad
         return [self._probe(bad[0])]
+
+    def _by_experience(self, addresses: list[str], host: str) -> list[str]:
+        """Return the addresses with the one that served the host best first, and the one that gave no answer last."""
+        best, worst = self._best.get(host), self._worst.get(host)
+        if best in addresses:
+            addresses = [best, *(address for address in addresses if address != best)]
+        if worst in addresses:
+            addresses = [*(address for address in addresses if address != worst), worst]
+        return addresses
 
     def _is_paused(self, address: str) -> bool:
         return bool(self._of[_version(address)].pause.last)

@@ -326,11 +326,13 @@ def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
     if body.startswith(MARKS):
         return next(encoding for mark, encoding in BOMS if body.startswith(mark))
     mime = mimetype.parse(content_type) if content_type else None
-    transport = lookup(mime.parameters["charset"]) if mime and "charset" in mime.parameters else None
-    if transport:
-        return transport
-    if mime and is_xml(mime.essence):  # XML 1.0, appendix F: declaration or UTF-8, never a guess
-        return wide(body) or xml_declared(body[:1024]) or UTF_8
+    if mime is not None:
+        charset = mime.parameters.get("charset")
+        transport = lookup(charset) if charset is not None else None
+        if transport:
+            return transport
+        if is_xml(mime.essence):  # XML 1.0, appendix F: declaration or UTF-8, never a guess
+            return wide(body) or xml_declared(body[:1024]) or UTF_8
     return declared(body) or _late(body) or guess(body, _host(url))
 
 

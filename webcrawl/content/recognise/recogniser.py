@@ -191,12 +191,15 @@ class Recogniser:
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
         """Return the marks that a reader sees on a page that may be about walls or parked domains."""
         in_title = self._marks.shown(f"<title>{answer.shape.title}</title><h1>{answer.shape.heading}</h1>")
+        is_more_than_a_statement = answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
+        may_be_about_walls = answer.is_part_of_site or answer.quotes_code
+        may_be_about_parked_domains = answer.is_dated or _is_about_domains(answer)
         visible = []
-        if answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site:
+        if is_more_than_a_statement:
             visible += self._marks.shown(answer.shape.text)
-        if answer.is_part_of_site or answer.quotes_code:
+        if may_be_about_walls:
             visible += [mark for mark in in_title if _is_wall(mark)]
-        if answer.is_dated or _is_about_domains(answer):
+        if may_be_about_parked_domains:
             visible += [mark for mark in in_title if mark.kind == PARKED]
         return visible
 

@@ -100,17 +100,28 @@ def _by_locks(
 
 def _as_found(look: Look, meant: Mapping[str, Any]) -> dict[str, Any]:
     """The state by the server. Drones elsewhere may run without whoever runs the hive here."""
-    there = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
-    placed = {*look.map.drones} if look.map is not None else set()
-    wants_others = look.map is not None and bool(look.wanted) and look.wanted != placed
-    changing = meant["changing"] or wants_others
+    at_work = [drone for drone, report in look.reports.items() if drone in look.leases and report.state in AT_WORK]
+    changing = meant["changing"] or _wants_others(look)
+    waits = ""
+    if changing and look.wanted:
+        waits = waits_for(look, look.wanted)
     return {
-        "state": RUNNING if there else meant["state"],
-        "running": len(there),
-        "meant": meant["meant"] or len(look.wanted or placed),
+        "state": RUNNING if at_work else meant["state"],
+        "running": len(at_work),
+        "meant": meant["meant"] or len(look.wanted or _placed(look)),
         "changing": changing,
-        "waits": waits_for(look, look.wanted) if changing and look.wanted else "",
+        "waits": waits,
     }
+
+
+def _placed(look: Look) -> set[int]:
+    """Return the drones that have slots, or may get some."""
+    return {*look.map.drones} if look.map is not None else set()
+
+
+def _wants_others(look: Look) -> bool:
+    """Return whether other drones are wanted than the map has."""
+    return look.map is not None and bool(look.wanted) and look.wanted != _placed(look)
 
 
 async def _two_looks(make_operator: MakeOperator) -> tuple[Look, Look]:
