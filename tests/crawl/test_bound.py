@@ -6,6 +6,7 @@ import pytest
 
 from webcrawl import settings
 from webcrawl.crawl.bound import (
+    CUT_OFF,
     FIGURES,
     HELPS,
     PAUSES,
@@ -44,6 +45,8 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}  # in ca
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 0, "away": "the hive's server"}, Cause.SERVER),
+        ({"trouble": CUT_OFF, "away": "the hive's server"}, Cause.SERVER),
+        ({"trouble": CUT_OFF}, Cause.PAUSE),
         ({"queued": 9, "aside": 9, "away": "the hive's server"}, Cause.SERVER),
         ({"away": "the hive's server", "waiting": 12}, Cause.POLITENESS),
         ({"queued": 9, "aside": 9}, Cause.ASIDE),

@@ -87,6 +87,8 @@ class Look:
 
 def judge(look: Look) -> Cause:
     """The one cause of this look. What nobody could work around is looked for first, politeness last."""
+    if look.trouble == CUT_OFF and look.away:
+        return Cause.SERVER  # the same from before it was cut off: start that server again
     if look.trouble:
         return Cause.PAUSE
     if look.short:

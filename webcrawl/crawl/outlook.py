@@ -63,6 +63,8 @@ class Outlook:
     @property
     def stands_still(self) -> str:
         """Why nothing is fetched: the trouble, or that it waits for hosts or servers, for more than a moment."""
+        if self.stopped_by == CUT_OFF:
+            return str(self.servers) or CUT_OFF  # since when that server has been away says more
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
             return self.trouble
         return self._all_waits(NOTICED)
